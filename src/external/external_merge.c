@@ -4,8 +4,6 @@
 #include <errno.h>
 
 #include "external/external_state.h"
-#include "external/read/record_fetch.h"
-#include "sort/counted_output.h"
 
 /* --- the reading team: fill a batch with a piece -------------------------- */
 
@@ -17,18 +15,19 @@ static void run_pass(void *context, unsigned worker)
 }
 
 /* The first keys of the piece's blocks are its sample: one of some hundred
- * records, from all parts of the piece. */
-static void sample_piece(struct external *external, struct batch *batch)
+ * records, from all parts of the piece.  Lane 0 lends its memory for it. */
+static void sample_piece(const struct external *external, struct batch *batch)
 {
-	const struct merge_plan *merge = &external->merge;
-	uint32_t piece = external->pieces.piece;
-	uint32_t begin = merge->piece_start[piece];
-	uint32_t count = merge->piece_start[piece + 1] - begin;
+	const struct merge_plan *plan = &external->merge.plan;
+	const struct reading_lane *lane = &external->reading.lane[0];
+	uint32_t piece = external->merge.pieces.piece;
+	uint32_t begin = plan->piece_start[piece];
+	uint32_t count = plan->piece_start[piece + 1] - begin;
 	uint32_t wanted = MIN(count, batch->plan.splitters_wanted);
 	uint32_t sample_count =
 		MIN(count, MAX(wanted, batch->plan.sample_count));
 
-	/* Of a part of a merge, the last piece may have rests only. */
+	/* A rank's last piece may have leftovers of earlier pieces only. */
 	if (count == 0) {
 		splitters_init_static(&batch->splitters, SPLITTERS_STATIC_256,
 				      batch->plan.bucket_count);
@@ -37,18 +36,19 @@ static void sample_piece(struct external *external, struct batch *batch)
 	for (uint32_t i = 0; i < sample_count; i++) {
 		uint32_t at = (uint32_t)((uint64_t)count * i / sample_count);
 
-		external->sample[i] =
-			run_index_key(merge->index, merge->order[begin + at]);
+		lane->sample[i] =
+			run_index_key(plan->index, plan->order[begin + at]);
 	}
-	splitters_init_sampled(&batch->splitters, &merge->index->key_shape,
-			       external->sample, sample_count,
-			       external->sample_prefixes, wanted);
+	splitters_init_sampled(&batch->splitters, &plan->index->key_shape,
+			       lane->sample, sample_count,
+			       lane->sample_prefixes, wanted);
 	splitters_set_shape(&batch->splitters, &external->request.shape);
 }
 
 int external_fill_piece(struct external *external, struct batch *batch)
 {
-	struct piece_source *pieces = &external->pieces;
+	struct external_merge *merge = &external->merge;
+	struct piece_source *pieces = &merge->pieces;
 	const struct bucketing_config config = {
 		.source = &pieces->source,
 		.serve = external_serve,
@@ -59,15 +59,15 @@ int external_fill_piece(struct external *external, struct batch *batch)
 		batch->record_count = 0;
 		return 0;
 	}
-	batch_begin(batch, &external->reading, &config);
+	batch_begin(batch, &external->reading.wiring, &config);
 	sample_piece(external, batch);
-	thread_pool_run(&external->readers, run_pass, batch);
+	thread_pool_run(&external->reading.readers, run_pass, batch);
 	if (first_failure_stops(&external->failure))
 		return -1;
 	batch_count_crowded(batch);
-	atomic_store_explicit(&external->read_pieces, pieces->next_piece,
+	atomic_store_explicit(&merge->read_pieces, pieces->next_piece,
 			      memory_order_release);
-	return (int)(external->merge.piece_count - pieces->next_piece);
+	return (int)(merge->plan.piece_count - pieces->next_piece);
 }
 
 static int fill(void *context, unsigned lane, struct batch *batch)
@@ -100,10 +100,10 @@ static uint64_t end_of_extent(const struct run_block *blocks, uint32_t *block,
 }
 
 /* The whole pages of blocks [block, end), which have been read. */
-static void release_blocks(struct external *external, uint32_t block,
+static void release_blocks(struct external_runs *runs, uint32_t block,
 			   uint32_t end)
 {
-	const struct run_block *blocks = external->index.blocks;
+	const struct run_block *blocks = runs->index.blocks;
 
 	while (block < end) {
 		struct scratch_place place = run_block_place(&blocks[block]);
@@ -112,7 +112,7 @@ static void release_blocks(struct external *external, uint32_t block,
 
 		place.offset_bytes = ROUND_UP(place.offset_bytes, PAGE_BYTES);
 		if (place.offset_bytes < end_bytes)
-			scratch_release(&external->scratch, &place,
+			scratch_release(&runs->scratch, &place,
 					end_bytes - place.offset_bytes);
 	}
 }
@@ -120,16 +120,16 @@ static void release_blocks(struct external *external, uint32_t block,
 /* What pieces before this one had, since the last time. */
 static void release_pieces(struct external *external, uint32_t piece)
 {
-	const struct merge_plan *merge = &external->merge;
+	struct external_merge *merge = &external->merge;
+	const struct merge_plan *plan = &merge->plan;
 
-	for (unsigned r = 0; r < merge->run_count; r++)
-		if (!merge->index->runs[merge->first_run + r].resident)
-			release_blocks(
-				external,
-				merge_plan_block(merge,
-						 external->released_piece, r),
-				merge_plan_block(merge, piece, r));
-	external->released_piece = piece;
+	for (unsigned r = 0; r < plan->run_count; r++)
+		if (!plan->index->runs[plan->first_run + r].resident)
+			release_blocks(&external->runs,
+				       merge_plan_block(
+					       plan, merge->released_piece, r),
+				       merge_plan_block(plan, piece, r));
+	merge->released_piece = piece;
 }
 
 /* The last leader: what is left in the end goes when the files are closed, and
@@ -137,11 +137,12 @@ static void release_pieces(struct external *external, uint32_t piece)
 static void tidy(void *context)
 {
 	struct external *external = context;
-	uint32_t piece = atomic_load_explicit(&external->read_pieces,
-					      memory_order_acquire);
+	const struct external_merge *merge = &external->merge;
+	uint32_t piece =
+		atomic_load_explicit(&merge->read_pieces, memory_order_acquire);
 
-	if (piece - external->released_piece >
-	    external->merge.piece_count / RELEASE_STEPS)
+	if (piece - merge->released_piece >
+	    merge->plan.piece_count / RELEASE_STEPS)
 		release_pieces(external, piece);
 }
 
@@ -149,12 +150,12 @@ static void tidy(void *context)
 
 static bool empty_to_output(void *context, struct batch *batch)
 {
-	return external_order(context, batch, true);
+	return external_order(context, batch, NULL);
 }
 
 static bool empty_to_run(void *context, struct batch *batch)
 {
-	return external_order(context, batch, false);
+	return external_order_to_run(context, batch);
 }
 
 /* Where a piece has little of each run, reads are small, and more of them take
@@ -172,37 +173,44 @@ static uint32_t piece_slot_bytes(const struct external *external)
 }
 
 bool external_open_pieces(struct external *external,
-			  const struct merge_request *merge)
+			  const struct merge_request *request)
 {
 	const struct external_plan *plan = &external->plan;
 	uint32_t slot_bytes = piece_slot_bytes(external);
-	const struct piece_source_request request = {
-		.plan = &external->merge,
-		.scratch = &external->scratch,
+	struct external_merge *merge = &external->merge;
+	const struct piece_source_request source = {
+		.plan = &merge->plan,
+		.scratch = &external->runs.scratch,
 		.worker_count = external->request.worker_count,
 		.slot_bytes = slot_bytes,
 		.depth = MIN(READ_AHEAD_DEPTH_MAX,
 			     plan->read_depth * plan->read_slot_bytes /
 				     slot_bytes),
 		.memory = external->read_memory,
-		.kernel = merge->kernel,
+		.kernel = request->kernel,
 		.codec = external->config->codec,
 		.decoder_memory = external->decoder_memory,
 		.decoder_bytes = plan->decoder_bytes,
 	};
 	struct failure failure = { .status = EXIT_DONE };
-	int error = merge_plan_make(&external->merge, merge, &failure);
+	int error = merge_plan_make(&merge->plan, request, &failure);
 
 	if (error == -E2BIG)
 		failure_set(&failure, EXIT_RESOURCES, NULL, 0,
 			    "%u runs are too many for one merge",
-			    merge->run_count);
+			    request->run_count);
 	if (error == 0)
-		error = piece_source_open(&external->pieces, &request,
-					  &failure);
+		error = piece_source_open(&merge->pieces, &source, &failure);
+	merge->piece_count = merge->plan.piece_count;
 	if (error)
 		external_fail(external, &failure);
 	return error == 0;
+}
+
+void external_close_pieces(struct external_merge *merge)
+{
+	piece_source_close(&merge->pieces);
+	merge_plan_free(&merge->plan);
 }
 
 /* Room is given back on the way only if it is needed: it takes as long as
@@ -210,8 +218,8 @@ bool external_open_pieces(struct external *external,
 static bool is_room_short(const struct external *external,
 			  pipeline_empty_fn *empty)
 {
-	const struct scratch *scratch = &external->scratch;
-	uint64_t needed = (external->input.record_count +
+	const struct scratch *scratch = &external->runs.scratch;
+	uint64_t needed = (external->reading.input.record_count +
 			   external->config->kept_records) *
 			  external->request.shape.size;
 
@@ -219,7 +227,8 @@ static bool is_room_short(const struct external *external,
 	 */
 	if (empty == empty_to_output)
 		needed -= MIN(needed,
-			      output_room_bytes(&external->destination.files));
+			      output_room_bytes(
+				      &external->ordering.destination.files));
 	for (unsigned d = 0; d < scratch->directory_count; d++)
 		if (scratch_room(scratch, d) < needed)
 			return true;
@@ -241,8 +250,9 @@ bool external_run_merge(struct external *external, pipeline_fill_fn *fill_one,
 		.free_at_end = free_count,
 	};
 
-	external->released_piece = 0;
-	atomic_store_explicit(&external->read_pieces, 0, memory_order_relaxed);
+	external->merge.released_piece = 0;
+	atomic_store_explicit(&external->merge.read_pieces, 0,
+			      memory_order_relaxed);
 	return pipeline_run(&external->pipeline, &run);
 }
 
@@ -250,8 +260,8 @@ bool external_run_merge(struct external *external, pipeline_fill_fn *fill_one,
 static bool merge_runs(struct external *external, unsigned first,
 		       unsigned count, pipeline_empty_fn *empty)
 {
-	const struct merge_request merge = {
-		.index = &external->index,
+	const struct merge_request request = {
+		.index = &external->runs.index,
 		.first_run = first,
 		.run_count = count,
 		.unique = external->config->sort->unique,
@@ -260,57 +270,38 @@ static bool merge_runs(struct external *external, unsigned first,
 	};
 	pipeline_tidy_fn *tidy_up =
 		is_room_short(external, empty) ? tidy : NULL;
-	bool good;
+	bool ends = empty == empty_to_output, good;
 
-	external_begin_pass(external, empty == empty_to_output
-					      ? EXTERNAL_OUTPUT
-					      : EXTERNAL_MERGES);
-	good = external_open_pieces(external, &merge) &&
+	external_begin_pass(external, ends ? EXTERNAL_OUTPUT : EXTERNAL_MERGES);
+	good = external_open_pieces(external, &request) &&
 	       external_run_merge(external, fill, empty, tidy_up, external);
 	/* What is still being written belongs to this pass. */
-	if (external->pass == EXTERNAL_MERGES)
-		good = good && external_finish_runs(external);
-	if (good && external->pass == EXTERNAL_MERGES)
+	if (good && !ends)
+		good = external_finish_runs(external);
+	if (good && !ends)
 		release_pieces(external, external->merge.piece_count);
-	external->details->piece_count = external->merge.piece_count;
 	external_end_pass(external);
-	piece_source_close(&external->pieces);
-	merge_plan_free(&external->merge);
+	external_close_pieces(&external->merge);
 	return good;
 }
 
 /* --- merges of runs into runs --------------------------------------------- */
-
-static uint32_t count_blocks(const struct external *external, unsigned first,
-			     unsigned count)
-{
-	uint32_t blocks = 0;
-
-	for (unsigned r = first; r < first + count; r++)
-		blocks += external->index.runs[r].block_count;
-	return blocks;
-}
 
 /* Every piece may end with a block that is not full: no more pieces than blocks
  * are made. */
 static bool merge_into_run(struct external *external, unsigned first,
 			   unsigned count)
 {
-	uint32_t blocks = count_blocks(external, first, count);
-	struct failure failure;
+	const struct run *runs = external->runs.index.runs;
+	uint32_t blocks = 0;
 
-	/* run_index_replace() sets its part of the input. */
-	if (run_index_begin(&external->index, 0, 0, 2 * blocks, &failure) < 0) {
-		external_fail(external, &failure);
+	for (unsigned r = first; r < first + count; r++)
+		blocks += runs[r].block_count;
+	if (!external_begin_merged(external, 2 * blocks) ||
+	    !merge_runs(external, first, count, empty_to_run) ||
+	    !external_replace_runs(external, first, count))
 		return false;
-	}
-	if (!merge_runs(external, first, count, empty_to_run))
-		return false;
-	if (run_index_replace(&external->index, first, count, &failure) < 0) {
-		external_fail(external, &failure);
-		return false;
-	}
-	external->details->merge_count++;
+	external->merge.merge_count++;
 	return true;
 }
 
@@ -321,7 +312,7 @@ static bool refuse_parts(struct external *external, unsigned runs_max)
 	failure_set(&failure, EXIT_RESOURCES, "memory", 0,
 		    "too little to merge %u runs, of which no two are "
 		    "neighbours, at once: %u may be",
-		    external->index.run_count, runs_max);
+		    external->runs.index.run_count, runs_max);
 	external_fail(external, &failure);
 	return false;
 }
@@ -335,13 +326,13 @@ static bool merge_until(struct external *external, unsigned runs_max)
 {
 	unsigned first = 0, passed_over = 0;
 
-	while (external->index.run_count > runs_max) {
-		unsigned left = external->index.run_count;
+	while (external->runs.index.run_count > runs_max) {
+		unsigned left = external->runs.index.run_count;
 		unsigned count = MIN(runs_max, left - runs_max + 1);
 
 		if (first + (passed_over > 0 ? 1 : count) > left)
 			first = 0;
-		count = run_index_neighbours(&external->index, first,
+		count = run_index_neighbours(&external->runs.index, first,
 					     MIN(count, left - first));
 		if (count > 1) {
 			if (!merge_into_run(external, first, count))
@@ -368,23 +359,6 @@ static bool spill_oldest(struct external *external)
 	return true;
 }
 
-/* Spill batches until the free ones are large enough to merge all runs, and if
- * that is not enough, all of them.  So what stays in memory, which may lie
- * anywhere in the input, is never a part of a merge before the last. */
-static bool make_room(struct external *external)
-{
-	const struct pipeline *pipeline = &external->pipeline;
-
-	while (pipeline->full.count > 0 &&
-	       external->index.run_count + pipeline->full.count >
-		       external_plan_runs_max(&external->plan,
-					      &external->request,
-					      pipeline->free.count))
-		if (!spill_oldest(external))
-			return false;
-	return external_finish_runs(external);
-}
-
 static bool keep_rest(struct external *external)
 {
 	struct batch *batch;
@@ -392,7 +366,7 @@ static bool keep_rest(struct external *external)
 	while ((batch = pipeline_take_full(&external->pipeline))) {
 		if (!external_keep(external, batch))
 			return false;
-		external->details->resident_count++;
+		external->merge.resident_count++;
 	}
 	return true;
 }
@@ -401,33 +375,39 @@ static bool order_runs(struct external *external)
 {
 	struct failure failure;
 
-	if (run_index_order(&external->index, &failure) == 0)
+	if (run_index_order(&external->runs.index, &failure) == 0)
 		return true;
 	external_fail(external, &failure);
 	return false;
 }
 
-/* Runs that are merged are all in scratch files. */
+/* How many runs one merge may have, unless the ranks have agreed on that. */
+static unsigned find_runs_max(const struct external *external, unsigned agreed)
+{
+	return agreed > 0
+		       ? agreed
+		       : external_plan_runs_max(&external->plan,
+						&external->request,
+						external->pipeline.free.count);
+}
+
+/* Batches are spilled until the free ones are large enough to merge all runs,
+ * and if that is not enough, all are.  So what stays in memory, which may lie
+ * anywhere in the input, is never a part of a merge before the last. */
 bool external_settle_runs(struct external *external, unsigned free_count,
-			  unsigned runs_max)
+			  unsigned agreed)
 {
 	const struct pipeline *pipeline = &external->pipeline;
 
 	while (pipeline->full.count > 0 &&
 	       (pipeline->free.count < free_count ||
-		external->index.run_count + pipeline->full.count > runs_max))
+		external->runs.index.run_count + pipeline->full.count >
+			find_runs_max(external, agreed)))
 		if (!spill_oldest(external))
 			return false;
 	return external_finish_runs(external) && keep_rest(external) &&
-	       order_runs(external) && merge_until(external, runs_max);
-}
-
-static bool merge_some(struct external *external)
-{
-	return merge_until(
-		external,
-		external_plan_runs_max(&external->plan, &external->request,
-				       external->pipeline.free.count));
+	       order_runs(external) &&
+	       merge_until(external, find_runs_max(external, agreed));
 }
 
 /* Two pieces at a time need two batches. */
@@ -459,88 +439,11 @@ static bool order_lone(struct external *external)
 	struct batch *batch = pipeline_take_full(&external->pipeline);
 	bool good;
 
-	external->details->resident_count = 1;
+	external->merge.resident_count = 1;
 	external_begin_pass(external, EXTERNAL_OUTPUT);
-	good = external_order(external, batch, true);
+	good = external_order(external, batch, NULL);
 	external_end_pass(external);
 	return good;
-}
-
-/* --- last passes that merge nothing --------------------------------------- */
-
-static void serve(void *context, unsigned worker, uint64_t chunk_bytes)
-{
-	external_add_output(context, chunk_bytes);
-	if (worker == 0)
-		external_serve(context);
-}
-
-/* Of large records the batch has the keys. */
-static bool fetch_records(struct external *external, struct batch *batch)
-{
-	struct external_pass_result *pass =
-		&external->details->passes[EXTERNAL_OUTPUT];
-	const struct record_fetch_config config = {
-		.input = &external->input,
-		.batch = batch,
-		.sink = external->destination.sink,
-		.record_size = external->request.shape.size,
-		.pool = &external->orderers,
-		.memory = external->read_memory,
-		.slot_bytes = external->plan.read_slot_bytes,
-		.depth = external->plan.read_depth,
-		.failure = &external->failure,
-		.serve = serve,
-		.serve_context = external,
-	};
-	bool good;
-
-	if (!external_sort_in_place(external, batch))
-		return false;
-	external_begin_pass(external, EXTERNAL_OUTPUT);
-	external->next_record = batch->record_count;
-	good = record_fetch_run(&config, &pass->read_bytes,
-				&pass->read_wait_ns);
-	external_end_pass(external);
-	return good &&
-	       external_check_sink(external, external->destination.sink);
-}
-
-static void run_counted(void *context, unsigned worker)
-{
-	counted_output_run(context, worker);
-}
-
-static void add_up(struct external *external)
-{
-	const struct sorter_config *config = external->config->sort;
-	struct record_counts *counts = &external->counts;
-
-	record_counts_add_up(counts, config->unique, config->kernel);
-	external->next_record = record_counts_whole(counts);
-	external->result->dropped_count =
-		external->input.record_count - external->next_record;
-	if (config->checksum)
-		external->checksum = record_counts_checksum(counts);
-}
-
-static bool write_counted(struct external *external)
-{
-	struct counted_output output;
-	const struct counted_output_config config = {
-		.counts = &external->counts,
-		.sink = external->destination.sink,
-		.failure = &external->failure,
-		.serve = serve,
-		.serve_context = external,
-	};
-
-	external_begin_pass(external, EXTERNAL_OUTPUT);
-	add_up(external);
-	counted_output_begin(&output, &config);
-	thread_pool_run(&external->orderers, run_counted, &output);
-	external_end_pass(external);
-	return external_check_sink(external, external->destination.sink);
 }
 
 /* --- all ways ------------------------------------------------------------- */
@@ -548,19 +451,19 @@ static bool write_counted(struct external *external)
 bool external_merge_all(struct external *external)
 {
 	struct pipeline *pipeline = &external->pipeline;
+	const struct run_index *index = &external->runs.index;
 
 	if (external->plan.way == EXTERNAL_BY_COUNTS)
-		return write_counted(external);
-	if (external->index.run_count == 0 && pipeline->full.count == 0)
+		return external_write_counted(external);
+	if (index->run_count == 0 && pipeline->full.count == 0)
 		return true;
 	if (external->plan.way == EXTERNAL_BY_KEYS)
-		return fetch_records(external, pipeline_take_full(pipeline));
-	if (external->index.run_count == 0 && pipeline->full.count == 1)
+		return external_order_keys(external,
+					   pipeline_take_full(pipeline));
+	if (index->run_count == 0 && pipeline->full.count == 1)
 		return order_lone(external);
-	if (!make_room(external) || !keep_rest(external) ||
-	    !order_runs(external) || !merge_some(external))
+	if (!external_settle_runs(external, 1, 0))
 		return false;
 	split_lone_batch(external);
-	return merge_runs(external, 0, external->index.run_count,
-			  empty_to_output);
+	return merge_runs(external, 0, index->run_count, empty_to_output);
 }

@@ -1,5 +1,5 @@
 /*
- * external_rank.c - a rank's part of a sort beyond memory over many ranks
+ * external_rank.c - a rank's own part of a sort beyond memory, in its threads
  */
 #include "external/external_rank.h"
 
@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "external/external_request.h"
 #include "external/external_state.h"
 
 /* Of an area for what goes out, the part that its reads pass through; and how
@@ -27,6 +26,7 @@ struct external_rank {
 	 * that of the sender reads what goes out. */
 	struct thread_pool driver, sender;
 	unsigned runs_max;
+	uint64_t kept_wait_ns; /* for runs of others, after pass 1 */
 	struct outgoing outgoing;
 	struct given_runs given;
 	struct kept_runs *kept; /* owned; NULL: none */
@@ -75,9 +75,9 @@ static bool append_kept(struct external_rank *rank)
 		return true;
 	if (!wait_for(rank, &rank->kept_is_over, 0))
 		return false;
-	rank->external->details->passes[EXTERNAL_RUNS].ns +=
-		clock_now_ns() - begin_ns;
-	if (kept_runs_append(rank->kept, &rank->external->index, &failure) == 0)
+	rank->kept_wait_ns = clock_now_ns() - begin_ns;
+	if (kept_runs_append(rank->kept, &rank->external->runs.index,
+			     &failure) == 0)
 		return true;
 	external_fail(rank->external, &failure);
 	return false;
@@ -90,11 +90,7 @@ static void drive_runs(void *context, unsigned worker)
 
 	(void)worker;
 	if (external_make_runs(external) && append_kept(rank)) {
-		external->details->run_count =
-			external->index.run_count +
-			external->pipeline.full.count +
-			atomic_load_explicit(&rank->given.offered,
-					     memory_order_relaxed);
+		external_count_runs(external);
 		external_settle_runs(external, external->plan.free_batches,
 				     rank->runs_max);
 	}
@@ -110,17 +106,17 @@ void external_rank_start_runs(struct external_rank *rank, unsigned runs_max)
 
 struct reading_claims *external_rank_claims(struct external_rank *rank)
 {
-	return rank->external->config->shares_input ? &rank->external->claims
-						    : NULL;
+	struct reading *reading = &rank->external->reading;
+
+	return reading->is_shared ? &reading->claims : NULL;
 }
 
-/* The workers of the lane read equal shares. */
 uint64_t external_rank_read_records(const struct external_rank *rank)
 {
-	const struct reading_lane *lane = &rank->external->lanes.lane[0];
+	uint64_t read_bytes, wait_ns;
 
-	return atomic_load_explicit(&lane->read_bytes, memory_order_relaxed) *
-	       lane->readers->worker_count / rank->external->request.shape.size;
+	reading_look(&rank->external->reading, &read_bytes, &wait_ns);
+	return read_bytes / rank->external->request.shape.size;
 }
 
 bool external_rank_is_busy(const struct external_rank *rank)
@@ -147,7 +143,7 @@ uint64_t external_rank_index_bytes(const struct external_rank *rank)
 
 const struct run_index *external_rank_index(const struct external_rank *rank)
 {
-	return &rank->external->index;
+	return &rank->external->runs.index;
 }
 
 /* --- the areas of pass 2 -------------------------------------------------- */
@@ -207,7 +203,7 @@ static bool open_part(struct external_rank *rank,
 {
 	struct external *external = rank->external;
 	const struct external_plan *plan = &external->plan;
-	const struct merge_request merge = {
+	const struct merge_request request = {
 		.index = part->index,
 		.run_count = part->index->run_count,
 		.unique = external->config->sort->unique,
@@ -221,7 +217,7 @@ static bool open_part(struct external_rank *rank,
 		.piece_count_max = EXTERNAL_RANK_PIECES_MAX,
 	};
 
-	return external_open_pieces(external, &merge);
+	return external_open_pieces(external, &request);
 }
 
 int external_rank_plan_part(struct external_rank *rank,
@@ -233,14 +229,13 @@ int external_rank_plan_part(struct external_rank *rank,
 	rank->has_part = part != NULL;
 	if (part && !open_part(rank, part))
 		return first_failure_get(&external->failure, failure);
-	external->details->piece_count = external->merge.piece_count;
 	lay_out_areas(rank);
 	return 0;
 }
 
 const struct merge_plan *external_rank_merge(const struct external_rank *rank)
 {
-	return &rank->external->merge;
+	return &rank->external->merge.plan;
 }
 
 /* --- what goes out -------------------------------------------------------- */
@@ -280,8 +275,8 @@ int external_rank_start_sending(struct external_rank *rank,
 {
 	struct external *external = rank->external;
 	const struct outgoing_request request = {
-		.index = &external->index,
-		.scratch = &external->scratch,
+		.index = &external->runs.index,
+		.scratch = &external->runs.scratch,
 		.wants = wants,
 		.rank_count = rank->rank_count,
 		.wave_count = wave_count,
@@ -317,21 +312,20 @@ const struct outgoing_message *external_rank_send(struct external_rank *rank,
 static int fill(void *context, unsigned lane, struct batch *batch)
 {
 	struct external_rank *rank = context;
-	struct external *external = rank->external;
-	uint32_t piece = external->pieces.next_piece;
+	struct external_merge *merge = &rank->external->merge;
+	uint32_t piece = merge->pieces.next_piece;
 	int more;
 
 	(void)lane;
 	if (!wait_for(rank, &rank->given_waves, piece))
 		return -1;
-	piece_source_set_received(&external->pieces,
+	piece_source_set_received(&merge->pieces,
 				  rank->received_runs[piece % 2]);
-	more = external_fill_piece(external, batch);
+	more = external_fill_piece(rank->external, batch);
 	if (more < 0)
 		return -1;
-	if (merge_plan_is_lead(&external->merge, piece))
-		rank->lead_records =
-			piece_source_rest_records(&external->pieces);
+	if (merge_plan_is_lead(&merge->plan, piece))
+		rank->lead_records = piece_source_rest_records(&merge->pieces);
 	atomic_fetch_add_explicit(&rank->taken_waves, 1, memory_order_release);
 	return more;
 }
@@ -342,7 +336,8 @@ static bool fits(const struct external_rank *rank, const struct batch *batch)
 	struct external *external = rank->external;
 	struct failure failure;
 
-	if (batch->record_count <= rank->records_max - external->next_record)
+	if (batch->record_count <=
+	    rank->records_max - external->ordering.next_record)
 		return true;
 	failure_set(&failure, EXIT_PEER, NULL, 0,
 		    "more records have come than the ranks have told of");
@@ -355,7 +350,7 @@ static bool empty(void *context, struct batch *batch)
 	struct external_rank *rank = context;
 
 	return wait_for(rank, &rank->output_is_open, 0) && fits(rank, batch) &&
-	       external_order(rank->external, batch, true);
+	       external_order(rank->external, batch, NULL);
 }
 
 static void drive_merge(void *context, unsigned worker)
@@ -372,7 +367,8 @@ static void drive_merge(void *context, unsigned worker)
 	wait_for(rank, &rank->output_is_open, 0);
 	if (rank->has_part && atomic_load_explicit(&rank->output_is_open,
 						   memory_order_acquire) == 1)
-		external_check_sink(external, external->destination.sink);
+		external_check_sink(external,
+				    external->ordering.destination.sink);
 	external_end_pass(external);
 	atomic_store_explicit(&rank->is_driving, false, memory_order_release);
 }
@@ -407,7 +403,7 @@ void external_rank_give_output(struct external_rank *rank,
 	const struct external_plan *plan = &external->plan;
 
 	if (output)
-		destination_lend(&external->destination, output,
+		destination_lend(&external->ordering.destination, output,
 				 external->slot_memory, plan->slot_count,
 				 plan->output_chunk_bytes);
 	rank->records_max = record_count;
@@ -440,7 +436,7 @@ static int open_kept(struct external_rank *rank, struct failure *failure)
 		.shape = &external->request.shape,
 		.source_count = config->source_count,
 		.unique = config->sort->unique,
-		.scratch = &rank->external->scratch,
+		.scratch = &rank->external->runs.scratch,
 		.kernel = config->sort->kernel,
 		.codec = config->codec,
 		.cpu_count = external_codec_cpus(external),
@@ -458,16 +454,42 @@ static int open_kept(struct external_rank *rank, struct failure *failure)
 
 /* --- its life ------------------------------------------------------------- */
 
+static int start_threads(struct external_rank *rank, struct failure *failure)
+{
+	const struct topology *topology = &rank->external->topology;
+	int error =
+		thread_pool_start_beside(&rank->driver, 2, topology, failure);
+
+	return error ? error
+		     : thread_pool_start_beside(&rank->sender, 2, topology,
+						failure);
+}
+
+static int prepare(struct external_rank *rank, struct failure *failure)
+{
+	struct external *external = rank->external;
+	int error = external_prepare(external, failure);
+
+	if (error == 0)
+		error = start_threads(rank, failure);
+	if (error == 0)
+		error = open_kept(rank, failure);
+	if (error)
+		return error;
+	given_runs_init(&rank->given, external->request.shape.size,
+			&rank->driver, &external->failure);
+	rank->area_bytes = external_plan_area_bytes(
+		&external->plan, external->plan.free_batches);
+	rank->slots_bytes = (size_t)slot_count(rank) * slot_bytes(rank);
+	assert(rank->slots_bytes < rank->area_bytes);
+	return 0;
+}
+
 int external_rank_open(struct external_rank **opened,
 		       const struct external_config *config,
-		       struct sorter_result *result,
-		       struct external_result *external_result,
 		       struct failure *failure)
 {
-	struct arena own = { 0 };
 	struct external_rank *rank;
-	struct external *external;
-	int error;
 
 	*opened = NULL;
 	rank = aligned_alloc(CACHE_PAIR_BYTES,
@@ -475,38 +497,16 @@ int external_rank_open(struct external_rank **opened,
 	if (!rank)
 		return failure_no_memory(failure);
 	memset(rank, 0, sizeof(*rank));
-	external = external_new(config, &own, failure);
-	if (!external) {
+	rank->rank_count = config->rank_count;
+	rank->external =
+		external_new(config, config->gives_runs ? &rank->given : NULL,
+			     &rank->own, failure);
+	if (!rank->external) {
 		free(rank);
 		return -ENOMEM;
 	}
 	*opened = rank;
-	rank->own = own;
-	rank->external = external;
-	rank->rank_count = config->rank_count;
-	external->result = result;
-	external->details = external_result;
-	memset(external_result, 0, sizeof(*external_result));
-	error = external_prepare(external, failure);
-	if (error == 0)
-		error = thread_pool_start_beside(&rank->driver, 2,
-						 &external->topology, failure);
-	if (error == 0)
-		error = thread_pool_start_beside(&rank->sender, 2,
-						 &external->topology, failure);
-	if (error == 0)
-		error = open_kept(rank, failure);
-	if (error)
-		return error;
-	given_runs_init(&rank->given, external->request.shape.size,
-			&rank->driver, &external->failure);
-	if (config->gives_runs)
-		external->given = &rank->given;
-	rank->area_bytes = external_plan_area_bytes(
-		&external->plan, external->plan.free_batches);
-	rank->slots_bytes = (size_t)slot_count(rank) * slot_bytes(rank);
-	assert(rank->slots_bytes < rank->area_bytes);
-	return 0;
+	return prepare(rank, failure);
 }
 
 void external_rank_limits(const struct external_rank *rank,
@@ -530,9 +530,9 @@ void external_rank_stop(struct external_rank *rank,
 {
 	external_fail(rank->external, failure);
 	if (rank->external->config->shares_input)
-		reading_claims_stop(&rank->external->claims);
-	/* Whoever waits for a word sees that it has changed, and the failure.
-	 */
+		reading_claims_stop(&rank->external->reading.claims);
+	/* A thread that waits for a word sees that it has changed, and the
+	 * failure. */
 	thread_pool_set(&rank->driver, &rank->given_waves, UINT32_MAX);
 	thread_pool_set(&rank->driver, &rank->kept_is_over, UINT32_MAX);
 	given_runs_stop(&rank->given);
@@ -542,18 +542,20 @@ void external_rank_stop(struct external_rank *rank,
 				UINT32_MAX);
 }
 
-uint64_t external_rank_fill_result(struct external_rank *rank)
+uint64_t external_rank_fill_result(const struct external_rank *rank,
+				   struct sorter_result *result,
+				   struct external_result *details)
 {
-	struct external_result *details = rank->external->details;
-	struct external_pass_result *pass = &details->passes[EXTERNAL_OUTPUT];
+	struct external_pass_result *passes = details->passes;
 
-	pass->read_bytes += rank->outgoing.reads.read_bytes;
-	pass->read_wait_ns += rank->outgoing.reads.wait_ns;
-	external_fill_result(rank->external);
+	external_fill_result(rank->external, result, details);
+	passes[EXTERNAL_RUNS].ns += rank->kept_wait_ns;
+	passes[EXTERNAL_OUTPUT].read_bytes += rank->outgoing.reads.read_bytes;
+	passes[EXTERNAL_OUTPUT].read_wait_ns += rank->outgoing.reads.wait_ns;
 	if (rank->kept)
 		kept_runs_add_up(rank->kept, &details->plain_bytes,
 				 &details->stored_bytes, &details->codec);
-	return rank->external->next_record;
+	return rank->external->ordering.next_record;
 }
 
 void external_rank_close(struct external_rank *rank)
@@ -564,8 +566,7 @@ void external_rank_close(struct external_rank *rank)
 	thread_pool_stop(&rank->sender);
 	outgoing_close(&rank->outgoing);
 	kept_runs_close(rank->kept);
-	piece_source_close(&rank->external->pieces);
-	merge_plan_free(&rank->external->merge);
+	external_close_pieces(&rank->external->merge);
 	external_close(rank->external);
 	arena_unmap(&rank->own);
 	free(rank);

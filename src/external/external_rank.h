@@ -52,12 +52,10 @@ struct external_rank_limits {
 	uint64_t kept_records;
 };
 
-/* config->rank_count is above 1.  The config, and both results, are borrowed
- * until external_rank_close(). */
+/* config->rank_count is above 1.  The config is borrowed until
+ * external_rank_close(). */
 int external_rank_open(struct external_rank **rank,
 		       const struct external_config *config,
-		       struct sorter_result *result,
-		       struct external_result *external_result,
 		       struct failure *failure);
 void external_rank_limits(const struct external_rank *rank,
 			  struct external_rank_limits *limits);
@@ -147,7 +145,9 @@ void external_rank_stop(struct external_rank *rank,
 
 /* All has been handed over: complete both results.  Returns how many records
  * went to the output. */
-uint64_t external_rank_fill_result(struct external_rank *rank);
+uint64_t external_rank_fill_result(const struct external_rank *rank,
+				   struct sorter_result *result,
+				   struct external_result *details);
 
 /* Safe on NULL. */
 void external_rank_close(struct external_rank *rank);

@@ -1,18 +1,19 @@
 /*
- * external_sort.c - the life of a sort beyond memory: plan, open, make runs,
- * merge, commit
+ * external_sort.c - the life of a sort beyond memory, and what it would do
  */
 #include "external/external_sort.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
-#include "external/read/disk_probe.h"
-#include "external/external_request.h"
+#include "base/format.h"
 #include "external/external_state.h"
+#include "external/read/disk_probe.h"
 #include "sort/sort_setup.h"
+#include "system/allowance.h"
 #include "system/numa.h"
 
 /* --- plan and memory ------------------------------------------------------ */
@@ -23,34 +24,7 @@ static uint64_t input_records(const struct external *external)
 	const struct external_config *config = external->config;
 
 	return config->shares_input ? config->planned_records
-				    : external->input.record_count;
-}
-
-static void open_claims(struct external *external)
-{
-	reading_claims_open(&external->claims, external->plan.batch.capacity);
-	external->claims_deal = reading_claims_deal(&external->claims);
-}
-
-static void plan_lanes(struct external *external)
-{
-	const struct sorter_config *config = external->config->sort;
-	const struct reading_lanes_config lanes = {
-		.external = external,
-		.serve = external_serve_lane,
-		.input = &external->input,
-		.streams = external->reads_streams ? &external->streams : NULL,
-		.shape = &external->request.shape,
-		.splitters = config->splitters,
-		.topology = &external->topology,
-		.readers = &external->readers,
-		.deal = external->config->shares_input ? &external->claims_deal
-						       : NULL,
-		.trace_path = config->trace_path,
-	};
-
-	reading_lanes_plan(&external->lanes, &lanes, &external->request,
-			   &external->plan);
+				    : external->reading.input.record_count;
 }
 
 /* A rank with a small input needs less than the plan for the largest.  What it
@@ -64,8 +38,9 @@ static void bound_scratch(struct external *external)
 
 	if (plan->rank_count == 1)
 		return;
-	plan->scratch_bytes = MIN(plan->scratch_bytes,
-				  2 * external->input.record_count * size);
+	plan->scratch_bytes =
+		MIN(plan->scratch_bytes,
+		    2 * external->reading.input.record_count * size);
 	plan->scratch_bytes += plan->merge_count > 0 ? 2 * kept : kept;
 	if (config->gives_runs)
 		plan->scratch_bytes = 0;
@@ -73,48 +48,28 @@ static void bound_scratch(struct external *external)
 
 static int make_plan(struct external *external, struct failure *failure)
 {
+	const struct external_config *config = external->config;
 	struct external_request *request = &external->request;
 	int error;
 
-	external_request_make(request, external->config,
-			      input_records(external),
+	external_request_make(request, config, input_records(external),
 			      external->topology.cpu_count);
-	request->in_order = external->destination.is_stream;
-	error = external_request_plan(request, external->config,
-				      &external->plan, failure);
+	request->in_order = external->ordering.destination.is_stream;
+	error = external_request_plan(request, config, &external->plan,
+				      failure);
 	if (error)
 		return error;
-	plan_lanes(external);
+	reading_plan(&external->reading, config->shares_input,
+		     &external->topology, request, &external->plan);
 	bound_scratch(external);
-	if (external->config->shares_input)
-		open_claims(external);
 	return 0;
 }
 
-uint64_t external_read_bytes(const struct external_plan *plan)
+/* Where blocks are read to. */
+static uint64_t read_bytes(const struct external_plan *plan)
 {
 	return (uint64_t)plan->reader_count * plan->read_depth *
 	       plan->read_slot_bytes;
-}
-
-/* The orderer's tables, for sinks with chunks of any size. */
-static void lay_out_orderer(struct external *external)
-{
-	const struct external_plan *plan = &external->plan;
-	struct plan tables = external->batches[0].plan;
-
-	tables.chunk_entries = plan_chunk_entries(
-		MAX(plan->run_chunk_bytes, plan->output_chunk_bytes),
-		external->request.shape.size);
-	orderer_take_memory(&external->orderer, &tables,
-			    external->request.worker_count, &external->arena,
-			    NULL);
-	orderer_take_oversized(&external->orderer, &tables,
-			       plan->batch.capacity, &external->arena);
-	reading_lanes_lay_out(&external->lanes, tables.sample_count,
-			      &external->arena);
-	external->sample = external->lanes.lane[0].sample;
-	external->sample_prefixes = external->lanes.lane[0].sample_prefixes;
 }
 
 static int lay_out_batches(struct external *external, struct failure *failure)
@@ -144,6 +99,14 @@ static int lay_out_batches(struct external *external, struct failure *failure)
 	return 0;
 }
 
+static void lay_out_tables(struct external *external)
+{
+	external_lay_out_ordering(external);
+	reading_lay_out(&external->reading,
+			external->batches[0].plan.sample_count,
+			&external->arena);
+}
+
 static int lay_out_memory(struct external *external, struct failure *failure)
 {
 	const struct external_plan *plan = &external->plan;
@@ -157,8 +120,7 @@ static int lay_out_memory(struct external *external, struct failure *failure)
 	if (error)
 		return error;
 	sort_setup_spread(arena, numa_nodes_of(&external->topology));
-	external->read_memory =
-		arena_take(arena, external_read_bytes(plan), PAGE_BYTES);
+	external->read_memory = arena_take(arena, read_bytes(plan), PAGE_BYTES);
 	external->slot_memory = arena_take(
 		arena, plan->slot_count * plan->slot_bytes, PAGE_BYTES);
 	external->encoder_memory =
@@ -170,18 +132,19 @@ static int lay_out_memory(struct external *external, struct failure *failure)
 	if (error)
 		return error;
 	if (plan->way == EXTERNAL_BY_COUNTS)
-		record_counts_take_memory(&external->counts,
+		record_counts_take_memory(&external->ordering.counts,
 					  &external->request.shape,
 					  plan->reader_count, arena);
 	else
-		lay_out_orderer(external);
-	run_index_init(&external->index, &external->request.shape,
+		lay_out_tables(external);
+	external->reading.counts = external->ordering.counts.tables;
+	run_index_init(&external->runs.index, &external->request.shape,
 		       plan->block_records);
-	return run_index_reserve(&external->index,
+	return run_index_reserve(&external->runs.index,
 				 MIN(plan->index_blocks, UINT32_MAX), failure);
 }
 
-/* --- files ---------------------------------------------------------------- */
+/* --- sinks ---------------------------------------------------------------- */
 
 /* The ranks of a machine share its CPUs, as their workers do. */
 unsigned external_codec_cpus(const struct external *external)
@@ -193,12 +156,31 @@ unsigned external_codec_cpus(const struct external *external)
 		       : cpus;
 }
 
+/* Staging memory, which no thread has touched yet, comes from the node of the
+ * disk that the first scratch folder lies on. */
+static void place_staging(const struct external *external)
+{
+	const struct external_plan *plan = &external->plan;
+	struct stat status;
+	int node;
+
+	if (external->topology.node_count == 1 ||
+	    stat(external->config->scratch_paths[0], &status) < 0)
+		return;
+	node = numa_node_of_disk(status.st_dev);
+	if (node < 0)
+		return;
+	numa_prefer(external->read_memory, read_bytes(plan), (unsigned)node);
+	numa_prefer(external->slot_memory, plan->slot_count * plan->slot_bytes,
+		    (unsigned)node);
+}
+
 static void open_sinks(struct external *external)
 {
 	const struct external_plan *plan = &external->plan;
 	const struct run_sink_request runs = {
-		.index = &external->index,
-		.scratch = &external->scratch,
+		.index = &external->runs.index,
+		.scratch = &external->runs.scratch,
 		.kernel = external->config->sort->kernel,
 		.memory = external->slot_memory,
 		.slot_count = plan->slot_count,
@@ -214,107 +196,126 @@ static void open_sinks(struct external *external)
 		.encoder_count = external->request.worker_count,
 	};
 
-	external_place_staging(external);
-	run_sink_open(&external->runs, &runs);
+	place_staging(external);
+	run_sink_open(&external->runs.sink, &runs);
 	/* The same memory: runs are written before the output is. */
-	destination_set_slots(&external->destination, external->slot_memory,
-			      plan->slot_count, plan->output_chunk_bytes);
+	destination_set_slots(&external->ordering.destination,
+			      external->slot_memory, plan->slot_count,
+			      plan->output_chunk_bytes);
 }
 
-/* Pass 1 has counted the records: the output can begin. */
-static bool begin_output(struct external *external)
+/* The size of the output of a stream is known at its end only; those of other
+ * outputs were known when the memory was planned. */
+static int refuse_output(const struct external *external,
+			 struct failure *failure)
 {
-	struct failure failure;
+	uint64_t bytes = sort_setup_output_memory(
+		external->config->sort, external->reading.input.record_count);
+	char needed[FORMAT_SIZE_BYTES], available[FORMAT_SIZE_BYTES];
+	struct allowance allowance;
+
+	if (bytes == 0)
+		return 0;
+	allowance_read(&allowance);
+	if (bytes + bytes / RAMDISK_KERNEL_PART <=
+	    allowance.file_bytes + allowance.swap_bytes)
+		return 0;
+	return failure_set(failure, EXIT_RESOURCES, "memory", 0,
+			   "the output takes %s of it where it is to lie, and "
+			   "%s are available",
+			   format_size_up(needed, bytes),
+			   format_size_down(available, allowance.file_bytes));
+}
+
+static int begin_output(struct external *external, struct failure *failure)
+{
 	int error = 0;
 
-	if (external->reads_streams)
-		external->input.record_count = external->streams.record_count;
 	/* The output may lie on the same disk. */
-	if (external->reads_streams && external->scratch.directory_count > 0)
-		scratch_trim(&external->scratch);
-	if (external->reads_streams)
-		error = external_refuse_output(external, &failure);
-	if (error == 0)
-		error = destination_begin(&external->destination,
-					  external->input.record_count,
-					  &failure);
-	if (error)
-		external_fail(external, &failure);
-	return error == 0;
+	if (external->reading.is_stream &&
+	    external->runs.scratch.directory_count > 0)
+		scratch_trim(&external->runs.scratch);
+	if (external->reading.is_stream)
+		error = refuse_output(external, failure);
+	return error ? error
+		     : destination_begin(&external->ordering.destination,
+					 external->reading.input.record_count,
+					 failure);
 }
 
-/* --- threads -------------------------------------------------------------- */
+/* --- timelines ------------------------------------------------------------ */
+
+/* Each team has lanes of its own, and the ordering team has the file. */
+static int open_traces(struct external *external, struct failure *failure)
+{
+	struct sort_trace *ordering = &external->ordering.trace;
+	unsigned workers = external->request.worker_count;
+	int error =
+		sort_trace_open(ordering, &external->ordering.destination.files,
+				&external->reading.input, failure);
+
+	if (error == 0)
+		error = sort_trace_add_lanes(&external->reading.trace, workers,
+					     SORT_TRACE_SPANS_MAX, failure);
+	if (error == 0)
+		error = sort_trace_add_lanes(ordering, workers,
+					     SORT_TRACE_SPANS_MAX, failure);
+	return error;
+}
+
+static int write_trace(const struct external *external, uint64_t origin_ns,
+		       struct failure *failure)
+{
+	const struct reading *from = &external->reading;
+	struct trace_lane reading[THREAD_POOL_WORKERS_MAX];
+	struct trace_lane ordering[THREAD_POOL_WORKERS_MAX];
+	struct trace_lane lanes[THREAD_POOL_WORKERS_MAX];
+	struct trace_process teams[2 + LANES_MAX] = {
+		{ .name = "read",
+		  .origin_ns = origin_ns,
+		  .lanes = reading,
+		  .lane_count = from->trace.lane_count },
+		{ .name = "order and write",
+		  .origin_ns = origin_ns,
+		  .lanes = ordering,
+		  .lane_count = external->ordering.trace.lane_count },
+	};
+	unsigned count;
+
+	sort_trace_copy_lanes(&from->trace, reading);
+	sort_trace_copy_lanes(&external->ordering.trace, ordering);
+	count = reading_copy_traces(from, origin_ns, teams + 2, lanes);
+	return sort_trace_write(&external->ordering.trace, teams, 2 + count,
+				failure);
+}
+
+/* --- running -------------------------------------------------------------- */
 
 static int start_threads(struct external *external, struct failure *failure)
 {
-	unsigned workers = external->request.worker_count;
 	int error = thread_pool_start_beside(&external->leaders,
 					     external->plan.lane_count + 2,
 					     &external->topology, failure);
 
 	if (error == 0)
-		error = thread_pool_start_beside(&external->readers, workers,
-						 &external->topology, failure);
-	if (error == 0)
-		error = thread_pool_start_beside(&external->orderers, workers,
-						 &external->topology, failure);
-	if (error == 0)
-		error = reading_lanes_start(&external->lanes, failure);
-	return error;
-}
-
-static void wire(struct external *external)
-{
-	external->reading = (struct sort_wiring){
-		.shape = external->plan.batch.shape,
-		.kernel = external->config->sort->kernel,
-		.pool = &external->readers,
-		.trace = &external->reading_trace,
-		.failure = &external->failure,
-	};
-	external->ordering = external->reading;
-	external->ordering.pool = &external->orderers;
-	external->ordering.trace = &external->ordering_trace;
-}
-
-/* --- running -------------------------------------------------------------- */
-
-static int open_input(struct external *external, struct failure *failure)
-{
-	const struct sorter_config *config = external->config->sort;
-	int error;
-
-	destination_init(&external->destination, config);
-	external->destination.is_lent = external->config->rank_count > 0;
-	external->reads_streams =
-		stream_source_suits(config->input_paths, config->input_count);
-	if (external->reads_streams) {
-		external->input.record_count = EXTERNAL_RECORDS_UNKNOWN;
-		external->input.mode = INPUT_BUFFERED;
-		return stream_source_open(
-			&external->streams, config->input_paths,
-			config->input_count, config->shape.size,
-			&external->failure, failure);
-	}
-	error = input_open(&external->input, config->input_paths,
-			   config->input_count, config->shape.size,
-			   config->device_bytes, config->io, failure);
-	if (error)
-		return error;
-	input_choose(&external->input);
-	if (external->input.mode == INPUT_DIRECT)
-		input_open_directly(&external->input);
-	return 0;
+		error = reading_start(&external->reading,
+				      external->request.worker_count, failure);
+	return error ? error : external_start_ordering(external, failure);
 }
 
 static int begin_input(struct external *external, struct failure *failure)
 {
-	int error = open_input(external, failure);
+	const struct sorter_config *config = external->config->sort;
+	struct destination *destination = &external->ordering.destination;
+	int error;
 
+	destination_init(destination, config, external->config->rank_count > 0);
+	error = reading_open(&external->reading, config, &external->failure,
+			     failure);
 	if (error)
 		return error;
 	topology_read(&external->topology);
-	if (!external->config->sort->ignores_nodes)
+	if (!config->ignores_nodes)
 		topology_read_nodes(&external->topology);
 	return make_plan(external, failure);
 }
@@ -325,14 +326,14 @@ static int begin_input(struct external *external, struct failure *failure)
 static int prepare_scratch(struct external *external, struct failure *failure)
 {
 	const struct external_plan *plan = &external->plan;
-	int error = 0;
+	bool good = true;
 
 	if (plan->scratch_bytes > 0)
-		error = external_begin_scratch(external);
-	else if (external->reads_streams && plan->way == EXTERNAL_BY_RUNS &&
+		good = external_begin_scratch(external);
+	else if (external->reading.is_stream && plan->way == EXTERNAL_BY_RUNS &&
 		 external->config->scratch_is_named)
-		error = external_open_scratch(external);
-	return error ? first_failure_get(&external->failure, failure) : 0;
+		good = external_open_scratch(external);
+	return good ? 0 : first_failure_get(&external->failure, failure);
 }
 
 int external_prepare(struct external *external, struct failure *failure)
@@ -340,122 +341,145 @@ int external_prepare(struct external *external, struct failure *failure)
 	int error = begin_input(external, failure);
 
 	if (error == 0)
-		error = destination_open(&external->destination,
-					 external->input.record_count, failure);
+		error = destination_open(&external->ordering.destination,
+					 external->reading.input.record_count,
+					 failure);
 	if (error == 0)
-		error = external_open_traces(external, failure);
+		error = open_traces(external, failure);
 	if (error == 0)
 		error = start_threads(external, failure);
 	if (error == 0)
 		error = lay_out_memory(external, failure);
 	if (error)
 		return error;
-	external->details->rates = external->config->rates;
-	external_predict(external);
-	wire(external);
+	external_predict(external, &external->config->rates);
 	open_sinks(external);
 	return prepare_scratch(external, failure);
 }
 
-static int run(struct external *external, struct failure *failure)
+static int run(struct external *external, struct sorter_result *result,
+	       struct failure *failure)
 {
-	external->result->prepared_ns = clock_now_ns();
-	if (!external_make_runs(external) || !begin_output(external))
+	int error;
+
+	result->prepared_ns = clock_now_ns();
+	if (!external_make_runs(external))
 		return first_failure_get(&external->failure, failure);
-	external->result->bucketed_ns = clock_now_ns();
-	external->details->run_count =
-		external->index.run_count + external->pipeline.full.count;
+	error = begin_output(external, failure);
+	if (error)
+		return error;
+	result->bucketed_ns = clock_now_ns();
+	external_count_runs(external);
 	if (!external_merge_all(external))
 		return first_failure_get(&external->failure, failure);
-	external->result->ordered_ns = clock_now_ns();
+	result->ordered_ns = clock_now_ns();
 	return 0;
 }
 
-static int commit(struct external *external, struct failure *failure)
+static int commit(struct external *external, struct sorter_result *result,
+		  struct failure *failure)
 {
-	struct destination *destination = &external->destination;
-	struct sort_trace *trace = &external->ordering_trace;
-	int error =
-		destination_finish(destination, external->next_record, failure);
+	struct destination *destination = &external->ordering.destination;
+	struct sort_trace *trace = &external->ordering.trace;
+	int error = destination_finish(destination,
+				       external->ordering.next_record, failure);
 
 	if (error == 0 && trace->path)
-		error = external_write_trace(external, failure);
+		error = write_trace(external, result->begin_ns, failure);
 	if (error == 0)
 		error = destination_commit(destination,
 					   trace->path ? &trace->file : NULL,
 					   failure);
-	external->result->committed_ns = clock_now_ns();
+	result->committed_ns = clock_now_ns();
 	return error;
 }
 
-void external_fill_result(struct external *external)
+static void fill_details(const struct external *external,
+			 struct external_result *details)
 {
-	struct sorter_result *result = external->result;
-	struct external_result *own = external->details;
 	const struct external_plan *plan = &external->plan;
+	const struct external_meter *meter = &external->meter;
+	const struct external_runs *runs = &external->runs;
+	const struct scratch *scratch = &runs->scratch;
 	uint32_t record_size = external->request.shape.size;
+
+	*details = (struct external_result){
+		.way = plan->way,
+		.lane_count = plan->lane_count,
+		.batch_count = plan->batch_count,
+		.batch_bytes = plan->batch.capacity * record_size,
+		.run_count = runs->made_count,
+		.resident_count = external->merge.resident_count,
+		.merge_count = external->merge.merge_count,
+		.piece_count = external->merge.piece_count,
+		.block_bytes = plan->block_records * record_size,
+		.spilled_bytes = scratch->written_bytes,
+		.directory_count = scratch->directory_count,
+		.directory_paths = external->config->scratch_paths,
+		.scratch_peak_bytes = scratch->peak_bytes,
+		.codec = runs->sink.choice.codec,
+		.has_verdict = runs->sink.choice.has_verdict,
+		.verdict = runs->sink.choice.verdict,
+		.plain_bytes = runs->sink.plain_bytes,
+		.stored_bytes = runs->sink.stored_bytes,
+		.rates = meter->rates,
+		.forecast = meter->forecast,
+		.forecast_after_ns = meter->forecast_after_ns,
+	};
+	memcpy(details->passes, meter->passes, sizeof(details->passes));
+	/* Also what was spilled after the pass, to make room. */
+	details->passes[EXTERNAL_RUNS].written_bytes =
+		details->spilled_bytes -
+		details->passes[EXTERNAL_MERGES].written_bytes;
+	for (unsigned d = 0; d < scratch->directory_count; d++)
+		details->directory_bytes[d] =
+			scratch->directories[d].written_bytes;
+}
+
+void external_fill_result(const struct external *external,
+			  struct sorter_result *result,
+			  struct external_result *details)
+{
+	const struct external_config *config = external->config;
+	const struct external_ordering *ordering = &external->ordering;
 	const struct arena *arena = &external->arena;
 
-	result->io = external->input.mode;
-	result->output_direct = external->destination.files.direct;
-	result->splitters = external->batches[0].splitters.kind;
-	result->bucket_count = external->batches[0].splitters.bucket_count;
-	result->threads = external->request.worker_count;
-	result->memory_bytes = external->request.memory_bytes;
-	result->record_count = external->input.record_count;
-	result->size_bytes = result->record_count * record_size;
-	result->checksum = external->checksum;
-	own->way = plan->way;
-	own->lane_count = plan->lane_count;
-	own->batch_count = plan->batch_count;
-	own->batch_bytes = plan->batch.capacity * record_size;
-	own->block_bytes = plan->block_records * record_size;
-	own->spilled_bytes = external->scratch.written_bytes;
-	/* Also what was spilled after the pass, to make room. */
-	own->passes[EXTERNAL_RUNS].written_bytes =
-		own->spilled_bytes - own->passes[EXTERNAL_MERGES].written_bytes;
-	own->directory_count = external->scratch.directory_count;
-	own->directory_paths = external->config->scratch_paths;
-	for (unsigned d = 0; d < own->directory_count; d++)
-		own->directory_bytes[d] =
-			external->scratch.directories[d].written_bytes;
-	own->scratch_peak_bytes = external->scratch.peak_bytes;
-	own->codec = external->runs.choice.codec;
-	own->has_verdict = external->runs.choice.has_verdict;
-	own->verdict = external->runs.choice.verdict;
-	own->plain_bytes = external->runs.plain_bytes;
-	own->stored_bytes = external->runs.stored_bytes;
-	if (external->config->sort->counts_nodes &&
-	    (external->config->has_nodes || external->topology.node_count > 1))
+	sort_setup_fill_result(
+		result, &external->reading.input, &ordering->destination.files,
+		&external->batches[0].splitters, external->request.worker_count,
+		external->request.memory_bytes);
+	result->record_count = external->reading.input.record_count;
+	result->size_bytes =
+		result->record_count * external->request.shape.size;
+	result->checksum = ordering->checksum;
+	result->dropped_count = ordering->dropped_count;
+	fill_details(external, details);
+	if (config->sort->counts_nodes &&
+	    (config->has_nodes || external->topology.node_count > 1))
 		sort_setup_fill_nodes(result, &external->topology,
-				      &external->orderers, &arena, 1);
+				      &ordering->pool, &arena, 1);
 }
 
 /* What is still open; each is safe if it was not opened. */
 void external_close(struct external *external)
 {
-	thread_pool_stop(&external->orderers);
-	thread_pool_stop(&external->readers);
+	thread_pool_stop(&external->ordering.pool);
 	thread_pool_stop(&external->leaders);
-	reading_lanes_close(&external->lanes);
-	sort_trace_close(&external->reading_trace);
-	sort_trace_close(&external->ordering_trace);
-	file_hold_close(&external->hold);
-	run_sink_close(&external->runs);
-	destination_close(&external->destination);
-	stream_source_close(&external->streams);
-	if (external->claims_deal.context)
-		reading_claims_close(&external->claims);
-	scratch_close(&external->scratch);
-	run_index_free(&external->index);
+	reading_close(&external->reading);
+	sort_trace_close(&external->ordering.trace);
+	file_hold_close(&external->runs.hold);
+	run_sink_close(&external->runs.sink);
+	destination_close(&external->ordering.destination);
+	scratch_close(&external->runs.scratch);
+	run_index_free(&external->runs.index);
 	pipeline_fini(&external->pipeline);
-	input_close(&external->input);
 	free(external->batches);
 	arena_unmap(&external->arena);
 }
 
 struct external *external_new(const struct external_config *config,
-			      struct arena *own, struct failure *failure)
+			      struct given_runs *given, struct arena *own,
+			      struct failure *failure)
 {
 	struct external *external;
 
@@ -464,8 +488,11 @@ struct external *external_new(const struct external_config *config,
 		return NULL;
 	external = arena_take(own, sizeof(*external), CACHE_PAIR_BYTES);
 	external->config = config;
-	sort_trace_init(&external->reading_trace, config->sort->trace_path);
-	sort_trace_init(&external->ordering_trace, config->sort->trace_path);
+	external->given = given;
+	external->reading.serve = external_serve;
+	external->reading.serve_context = external;
+	sort_trace_init(&external->reading.trace, config->sort->trace_path);
+	sort_trace_init(&external->ordering.trace, config->sort->trace_path);
 	pipeline_init(&external->pipeline, &external->leaders,
 		      &external->failure);
 	return external;
@@ -473,28 +500,25 @@ struct external *external_new(const struct external_config *config,
 
 static int sort_once(const struct external_config *config,
 		     struct sorter_result *result,
-		     struct external_result *external_result,
-		     struct failure *failure)
+		     struct external_result *details, struct failure *failure)
 {
 	struct external *external;
 	struct arena own = { 0 };
 	int error;
 
 	memset(result, 0, sizeof(*result));
-	memset(external_result, 0, sizeof(*external_result));
+	memset(details, 0, sizeof(*details));
 	result->begin_ns = clock_now_ns();
-	external = external_new(config, &own, failure);
+	external = external_new(config, NULL, &own, failure);
 	if (!external)
 		return -ENOMEM;
-	external->result = result;
-	external->details = external_result;
 	error = external_prepare(external, failure);
 	if (error == 0)
-		error = run(external, failure);
+		error = run(external, result, failure);
 	if (error == 0)
-		error = commit(external, failure);
+		error = commit(external, result, failure);
 	if (error == 0)
-		external_fill_result(external);
+		external_fill_result(external, result, details);
 	external_close(external);
 	arena_unmap(&own);
 	return error;
@@ -526,9 +550,9 @@ static void measure(struct external *external,
 		    struct external_explanation *explanation)
 {
 	/* Scratch files are not in the page cache, even if the input is. */
-	if (external->input.mode != INPUT_DIRECT)
-		input_open_directly(&external->input);
-	(void)disk_probe(&external->input, &external->scratch,
+	if (external->reading.input.mode != INPUT_DIRECT)
+		input_open_directly(&external->reading.input);
+	(void)disk_probe(&external->reading.input, &external->runs.scratch,
 			 external->plan.output_chunk_bytes, &explanation->rates,
 			 &explanation->unmeasured);
 }
@@ -537,19 +561,20 @@ static void measure(struct external *external,
 static int find_refusal(struct external *external, struct failure *refusal)
 {
 	const struct external_config *config = external->config;
-	int error = destination_open(&external->destination,
-				     external->input.record_count, refusal);
+	struct scratch *scratch = &external->runs.scratch;
+	int error =
+		destination_open(&external->ordering.destination,
+				 external->reading.input.record_count, refusal);
 
 	if (error == 0)
-		error = scratch_open(&external->scratch, config->scratch_paths,
+		error = scratch_open(scratch, config->scratch_paths,
 				     config->scratch_count, refusal);
 	if (error)
 		return error;
 	external_bound_scratch(external);
 	if (external->plan.scratch_bytes == 0)
 		return 0;
-	return scratch_reserve(&external->scratch, external->plan.scratch_bytes,
-			       refusal);
+	return scratch_reserve(scratch, external->plan.scratch_bytes, refusal);
 }
 
 /* Too little room for files is told with the plan; a file or folder that can't
@@ -570,15 +595,15 @@ static int explain(struct external *external,
 	}
 	if (error == 0)
 		explanation->refusal.status = EXIT_DONE;
-	explanation->whole_records = external->input.record_count;
+	explanation->whole_records = external->reading.input.record_count;
 	explanation->request = external->request;
 	explanation->request.lanes = NULL; /* which goes with the state */
 	explanation->plan = external->plan;
 	explanation->rates = config->rates;
-	explanation->directory_count = external->scratch.directory_count;
+	explanation->directory_count = external->runs.scratch.directory_count;
 	for (unsigned d = 0; d < explanation->directory_count; d++)
 		explanation->room_bytes[d] =
-			scratch_room(&external->scratch, d);
+			scratch_room(&external->runs.scratch, d);
 	if (config->rates.read == 0)
 		measure(external, explanation);
 	external_model_forecast(&explanation->forecast, &explanation->plan,
@@ -591,7 +616,7 @@ int external_sort_explain(const struct external_config *config,
 			  struct failure *failure)
 {
 	struct arena own = { 0 };
-	struct external *external = external_new(config, &own, failure);
+	struct external *external = external_new(config, NULL, &own, failure);
 	int error;
 
 	memset(explanation, 0, sizeof(*explanation));

@@ -1,206 +1,264 @@
 /*
  * external_state.h - the state of an external sort, for src/external alone
+ *
+ * Each part of it is written by one file, which its comment names; other files
+ * read it, and call functions to change it (tests/unit/test_state_writers.py).
+ * What a file calls stands above it:
+ *
+ *      external_sort.c   external_rank.c      a sort's life, here or of a rank
+ *      external_merge.c                       runs into the output
+ *      external_runs.c                        the input into runs
+ *      external_ordering.c                    a batch into order, to a sink
+ *      external_fetch.c                       large records, by their keys
+ *      external_meter.c                       what passes take
+ *
+ * Functions that return a bool return false if the run has failed; the reason
+ * is noted then.  Those with a struct failure return 0 or -errno with it
+ * filled.
  */
 #ifndef EXTERNAL_STATE_H
 #define EXTERNAL_STATE_H
 
-#include "external/write/destination.h"
-#include "external/plan/external_plan.h"
+#include "external/external_request.h"
 #include "external/external_sort.h"
-#include "external/read/file_source.h"
 #include "external/ranks/given_runs.h"
 #include "external/read/piece_source.h"
 #include "external/read/pipeline.h"
-#include "external/read/reading_claims.h"
-#include "external/read/reading_lanes.h"
+#include "external/read/reading.h"
+#include "external/write/destination.h"
 #include "external/write/run_sink.h"
 #include "io/file_hold.h"
 #include "sort/record_counts.h"
 
-struct external {
-	/* The caller's thread, which leads the ordering team, writes all of
-	 * this before a pass or between two. */
-	const struct external_config *config;
-	struct sorter_result *result;
-	struct external_result *details; /* beside the result */
-	struct input input;
-	bool reads_streams; /* `streams` are the input, not `input` */
+/* The kernel takes up to this part of the size of files that are memory, beside
+ * it: as much as external_plan.c counts for the sort's own memory. */
+#define RAMDISK_KERNEL_PART 32
+
+/* How far the pass has come.
+ * Written by external_meter.c. */
+struct external_meter {
+	/* The caller's thread, which leads the ordering team. */
+	enum external_pass pass;
+	uint64_t pass_begin_ns;
+	uint64_t written_before; /* scratch bytes, when the pass began */
+	struct external_pass_result passes[EXTERNAL_PASSES];
+	/* As in struct external_result. */
+	struct external_rates rates;
+	struct external_forecast forecast;
+	uint64_t forecast_after_ns;
+	/* In the output, where the last pass merges no runs. */
+	_Atomic uint64_t output_bytes;
+
+	/* Worker 0 of a team, one at a time. */
+	atomic_flag is_busy;
+	uint64_t next_ns; /* tell progress no earlier */
+	uint64_t last_ns, last_read_wait_ns, last_fill_wait_ns;
+	/* Since then the rates are measured; 0: they are not. */
+	uint64_t rates_begin_ns, rates_begin_bytes;
+	bool has_touched; /* all of the memory */
+	bool has_rates;	  /* measured after that */
+};
+
+/* The ordering team, and what it has brought to the output.
+ * Written by external_ordering.c. */
+struct external_ordering {
+	struct thread_pool pool;
+	struct sort_trace trace;
+	struct sort_wiring wiring;
+	struct orderer orderer;
 	struct destination destination;
+	struct record_counts counts; /* of records that are counted */
+	uint64_t next_record;	     /* of the output's whole */
+	uint64_t dropped_count;
+	unsigned __int128 checksum;
+};
+
+/* The runs, and the scratch files that they lie in.
+ * Written by external_runs.c. */
+struct external_runs {
+	struct run_index index;
+	struct run_sink sink;
 	struct scratch scratch;
-	bool scratch_has_begun; /* see external_begin_scratch() */
-	struct file_hold hold;	/* of the scratch files and outputs */
+	struct file_hold hold; /* of the scratch files and outputs */
+	bool has_begun;	       /* the scratch files have their room */
+	unsigned made_count;   /* by pass 1 */
+	_Atomic uint64_t spilled_records; /* in whole batches, for the meter */
+};
+
+/* The merge that is under way, and what all merges have come to.
+ * Written by external_merge.c. */
+struct external_merge {
+	struct merge_plan plan;
+	/* The leader of the reading team. */
+	struct piece_source pieces;
+	_Atomic uint32_t read_pieces;
+	/* The last leader: room of pieces before it is given back. */
+	uint32_t released_piece;
+	uint32_t piece_count;	 /* of the latest merge */
+	unsigned merge_count;	 /* of runs into runs */
+	unsigned resident_count; /* runs that were not spilled */
+};
+
+struct external {
+	/* The caller's thread writes all this before a pass or between two.
+	 * Written by external_sort.c. */
+	const struct external_config *config;
 	struct topology topology;
 	struct external_request request;
 	struct external_plan plan;
 	struct arena arena;
-	struct record_counts counts; /* of records that are counted */
 	uint8_t *read_memory;
 	uint8_t *slot_memory;
 	uint8_t *encoder_memory;
 	uint8_t *decoder_memory;
 	uint8_t *kept_memory;  /* for runs of other ranks */
 	struct batch *batches; /* [batch_count + 2], the last two for pieces */
-	struct thread_pool leaders, readers, orderers;
-	struct sort_wiring reading, ordering;
-	struct sort_trace reading_trace, ordering_trace;
-	struct first_failure failure;
+	struct thread_pool leaders;
 	struct pipeline pipeline;
-
-	/* The leaders of the reading teams. */
-	struct reading_lanes lanes;
-	struct stream_source streams;
-	struct reading_claims claims; /* of a shared input */
-	struct batch_deal claims_deal;
-
-	/* The leader of the reading team of a merge. */
-	struct piece_source pieces;
-	const uint8_t **sample; /* those of lane 0 */
-	uint64_t *sample_prefixes;
-	_Atomic uint32_t read_pieces; /* of the merge */
-
-	/* The last leader. */
-	uint32_t released_piece; /* room of those before it is given back */
-
-	/* The leader of the ordering team. */
-	struct orderer orderer;
-	struct run_index index;
-	struct run_sink runs;
 	/* Batches go to another rank instead; NULL: they are spilled or stay.
 	 */
 	struct given_runs *given;
-	struct merge_plan merge;
-	_Atomic uint64_t spilled_records; /* in whole batches, for the meter */
-	uint64_t next_record;		  /* of the output's whole */
-	/* In the output, where the last pass merges no runs. */
-	_Atomic uint64_t output_bytes;
-	unsigned __int128 checksum;
-	enum external_pass pass;
-	uint64_t pass_begin_ns;
-	uint64_t written_before; /* scratch bytes, when the pass began */
+	struct reading reading;
+	struct first_failure failure; /* any thread notes its own */
 
-	/* Worker 0 of a team, one at a time. */
-	struct external_meter {
-		atomic_flag is_busy;
-		uint64_t next_ns; /* tell progress no earlier */
-		uint64_t last_ns, last_read_wait_ns, last_fill_wait_ns;
-		/* Since then the rates are measured; 0: they are not. */
-		uint64_t rates_begin_ns, rates_begin_bytes;
-		bool has_touched; /* all of the memory */
-		bool has_rates;	  /* measured after that */
-	} meter;
+	struct external_ordering ordering;
+	struct external_runs runs;
+	struct external_merge merge;
+	struct external_meter meter;
 };
-
-/* A sort that has not begun: *own has its memory.  NULL: *failure is filled. */
-struct external *external_new(const struct external_config *config,
-			      struct arena *own, struct failure *failure);
-
-/* All that comes before the first pass: input, plan, memory, files, threads.
- * 0 or -errno with *failure filled. */
-int external_prepare(struct external *external, struct failure *failure);
-
-/* After the last pass: complete both results. */
-void external_fill_result(struct external *external);
-
-/* Give back all that is still open, however far the sort has come. */
-void external_close(struct external *external);
-
-/* The timelines of both teams, and the file that gets them. */
-int external_open_traces(struct external *external, struct failure *failure);
-int external_write_trace(struct external *external, struct failure *failure);
-
-/* A pass begins and ends: what it has taken is added to details->passes[]. */
-void external_begin_pass(struct external *external, enum external_pass pass);
-void external_end_pass(struct external *external);
-
-/* How long the run will take, if its size and the disk's rates are known. */
-void external_predict(struct external *external);
-
-/* Worker 0 of a reading team, or of the ordering team in a last pass that
- * merges no runs, every few ms: learn the disk's rates, and tell
- * progress when a second has passed; of a lane's, with the lane. */
-void external_serve(void *context);
-void external_serve_lane(void *context);
-
-/* Where compressed blocks are read to takes so many bytes. */
-uint64_t external_read_bytes(const struct external_plan *plan);
-
-/* When the memory is laid out, and before it is used: staging memory comes from
- * the NUMA node of the disk. */
-void external_place_staging(const struct external *external);
-
-/* CPUs that compress blocks. */
-unsigned external_codec_cpus(const struct external *external);
-
-/* Pass 1.  Functions that return a bool, here and below, return false if the
- * run has failed; the reason is noted then. */
-bool external_make_runs(struct external *external);
-
-/* Open the scratch files, if they are not open yet.  0 or -errno, which is
- * noted. */
-int external_open_scratch(struct external *external);
-
-/* The same, with room for what the plan expects; before the first stripe. */
-int external_begin_scratch(struct external *external);
-/* When the input has ended: 0; or -errno with *failure filled, if the output is
- * memory and there is not as much. */
-int external_refuse_output(const struct external *external,
-			   struct failure *failure);
-/* Where scratch files are memory: let them take no more than is left of it. */
-void external_bound_scratch(struct external *external);
-
-/* All workers have handed their chunks over: wait until they are written. */
-bool external_check_sink(struct external *external, struct sink *sink);
-
-/* Bring the batch's entries into order, where they are.  False: the run has
- * failed. */
-bool external_sort_in_place(struct external *external, struct batch *batch);
-
-/* Spill a batch as one more run; sort it in place as one. */
-bool external_spill(struct external *external, struct batch *batch);
-bool external_keep(struct external *external, struct batch *batch);
-
-/* Wait until all runs lie in their files.  They may be read then, and the
- * output may have their slots. */
-bool external_finish_runs(struct external *external);
-
-/* A batch's records to the output, from next_record on, or to the latest run.
- */
-bool external_order(struct external *external, struct batch *batch,
-		    bool is_output);
-
-/* Pass 2, and what must be merged before. */
-bool external_merge_all(struct external *external);
-
-/* After pass 1: spill until so many batches are free, sort the others in place,
- * and merge runs until there are no more than runs_max. */
-bool external_settle_runs(struct external *external, unsigned free_count,
-			  unsigned runs_max);
-
-/* Make the merge's plan, and open its pieces. */
-bool external_open_pieces(struct external *external,
-			  const struct merge_request *merge);
-
-/* The leader of the reading team: bring the next piece into the batch.  Returns
- * what pipeline_fill_fn does. */
-int external_fill_piece(struct external *external, struct batch *batch);
-
-/* Of the pipeline, through whose free batches the pieces go. */
-bool external_run_merge(struct external *external, pipeline_fill_fn *fill,
-			pipeline_empty_fn *empty, pipeline_tidy_fn *tidy,
-			void *context);
-
-/* So many bytes more are in the output, or under way: for the meter. */
-static inline void external_add_output(struct external *external,
-				       uint64_t bytes)
-{
-	atomic_fetch_add_explicit(&external->output_bytes, bytes,
-				  memory_order_relaxed);
-}
 
 static inline void external_fail(struct external *external,
 				 const struct failure *failure)
 {
 	first_failure_note(&external->failure, failure);
 }
+
+/* --- external_sort.c ------------------------------------------------------ */
+
+/* A sort that has not begun: *own has its memory.  given: where its batches go,
+ * or NULL.  Returns NULL with *failure filled if there is no memory. */
+struct external *external_new(const struct external_config *config,
+			      struct given_runs *given, struct arena *own,
+			      struct failure *failure);
+
+/* All that comes before the first pass: input, plan, memory, files, threads. */
+int external_prepare(struct external *external, struct failure *failure);
+
+/* CPUs that compress blocks. */
+unsigned external_codec_cpus(const struct external *external);
+
+/* After the last pass: all but the times. */
+void external_fill_result(const struct external *external,
+			  struct sorter_result *result,
+			  struct external_result *details);
+
+/* Give back all that is still open, however far the sort has come. */
+void external_close(struct external *external);
+
+/* --- external_merge.c ----------------------------------------------------- */
+
+/* Pass 2, and what must be merged before. */
+bool external_merge_all(struct external *external);
+
+/* After pass 1: spill until free_count batches are free, sort the others in
+ * place, and merge runs until there are no more than the ranks have agreed on,
+ * or, if that is 0, than one merge may have. */
+bool external_settle_runs(struct external *external, unsigned free_count,
+			  unsigned agreed);
+
+/* Make the merge's plan, and open its pieces; close both. */
+bool external_open_pieces(struct external *external,
+			  const struct merge_request *request);
+void external_close_pieces(struct external_merge *merge);
+
+/* The leader of the reading team: bring the next piece into the batch.  Returns
+ * what pipeline_fill_fn does. */
+int external_fill_piece(struct external *external, struct batch *batch);
+
+/* Merge through the free batches of the pipeline. */
+bool external_run_merge(struct external *external, pipeline_fill_fn *fill,
+			pipeline_empty_fn *empty, pipeline_tidy_fn *tidy,
+			void *context);
+
+/* --- external_runs.c ------------------------------------------------------ */
+
+/* Pass 1. */
+bool external_make_runs(struct external *external);
+
+/* After that: how many runs there are, and will be of what is still full. */
+void external_count_runs(struct external *external);
+
+/* Open the scratch files, if they are not open yet. */
+bool external_open_scratch(struct external *external);
+/* The same, with room for what the plan expects; before the first stripe. */
+bool external_begin_scratch(struct external *external);
+/* Where scratch files are memory: let them take no more than is left of it. */
+void external_bound_scratch(struct external *external);
+
+/* Spill a batch as one more run; sort it in place as one. */
+bool external_spill(struct external *external, struct batch *batch);
+bool external_keep(struct external *external, struct batch *batch);
+
+/* Begin a run that is the merge of others, with room for so many blocks; bring
+ * a batch of it to its end; and let it take the place of runs [first, first +
+ * count). */
+bool external_begin_merged(struct external *external, uint32_t block_count);
+bool external_order_to_run(struct external *external, struct batch *batch);
+bool external_replace_runs(struct external *external, unsigned first,
+			   unsigned count);
+
+/* Wait until all runs lie in their files.  They may be read then, and the
+ * output may have their slots. */
+bool external_finish_runs(struct external *external);
+
+/* --- external_ordering.c -------------------------------------------------- */
+
+/* The team's threads; memory for the orderer, whose sinks may have chunks of
+ * any size. */
+int external_start_ordering(struct external *external, struct failure *failure);
+void external_lay_out_ordering(struct external *external);
+
+/* A batch's records to the run, or, if that is NULL, to the output from
+ * next_record on. */
+bool external_order(struct external *external, struct batch *batch,
+		    struct run_sink *run);
+
+/* Bring the batch's entries into order, where they are. */
+bool external_sort_in_place(struct external *external, struct batch *batch);
+
+/* All workers have handed their chunks over: wait until they are written. */
+bool external_check_sink(struct external *external, struct sink *sink);
+
+/* Last passes that merge nothing: of a batch that has the keys of all records;
+ * of records that were counted. */
+bool external_order_keys(struct external *external, struct batch *batch);
+bool external_write_counted(struct external *external);
+
+/* --- external_fetch.c ----------------------------------------------------- */
+
+/* The batch, sorted in place, has the keys of all records: bring these to the
+ * output's sink. */
+bool external_fetch(struct external *external, const struct batch *batch);
+
+/* --- external_meter.c ----------------------------------------------------- */
+
+/* A pass begins and ends: what it has taken is added to passes[]. */
+void external_begin_pass(struct external *external, enum external_pass pass);
+void external_end_pass(struct external *external);
+
+/* The pass has read so much besides, and waited so long for it. */
+void external_add_reads(struct external_meter *meter, uint64_t read_bytes,
+			uint64_t wait_ns);
+
+/* Any worker: so many bytes more are in the output, or under way. */
+void external_serve_output(void *context, unsigned worker, uint64_t bytes);
+
+/* How long the run will take, if its size and the disk's rates are known. */
+void external_predict(struct external *external,
+		      const struct external_rates *rates);
+
+/* Worker 0 of a team calls it every few ms, with the sort as context: learn the
+ * disk's rates, and tell progress when a second has passed. */
+void external_serve(void *context);
 
 #endif /* EXTERNAL_STATE_H */

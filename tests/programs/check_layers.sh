@@ -1,7 +1,8 @@
 #!/bin/bash
 # check_layers.sh - src/ and shell/ are layered: an include and a call may only
 # point to the same folder or to one on a lower layer.  The folders of a layer,
-# its rooms, form no circle.  What a file gives to others is taken by one.
+# its rooms, form no circle, nor do the files of a folder.  What a file gives to
+# others is taken by one.
 
 # shellcheck disable=SC2317 # cases are called by check
 # shellcheck source=tests/programs/tool_lib.sh
@@ -68,6 +69,23 @@ rooms()
 	layers | awk '
 		{ sub("/[^/]*$", "", $3); sub("/[^/]*$", "", $4) }
 		$1 == $2 && $3 != $4 { print $3, $4 }' | sort -u
+}
+
+# Whose files still call each other.
+readonly OPEN_FOLDERS="src/net"
+
+# roommates: of "MODULE OTHER" lines, those within one folder
+roommates()
+{
+	awk -v open="$OPEN_FOLDERS" '
+		BEGIN {
+			n = split(open, name)
+			for (i = 1; i <= n; i++)
+				is_open[name[i]] = 1
+		}
+		{ from = $1; to = $2 }
+		{ sub("/[^/]*$", "", from); sub("/[^/]*$", "", to) }
+		from == to && !(from in is_open)'
 }
 
 # circles < "FROM TO" lines: prints what stands in a circle
@@ -175,6 +193,14 @@ case_circles()
 	rooms <edges.txt | circles | expect_none "a circle of rooms"
 }
 
+# Nor does a file call one that calls it.
+case_calls_go_down()
+{
+	calls "$REPO" "$BUILD/${VARIANT:-dyn}" >calls.txt
+	expect_edges calls.txt
+	roommates <calls.txt | circles | expect_none "a circle of files"
+}
+
 # What only its own file needs is static, what only tests need goes, or they take
 # another entry.
 case_all_is_taken()
@@ -253,12 +279,23 @@ case_wrong_ones_are_found()
 	echo 'void mpi(void) { low(); }' >src/base/mpi.c
 	[ "$(unshared . .)" = "shell/other other" ] ||
 		fail "found $(unshared . .)"
+	calls . . | roommates | circles | expect_none "no circle"
+	cp high.c src/base/high.c
+	echo 'void low(void); void high(void) { low(); }' >high.c
+	"${CC:-cc}" -c high.c -o src/base/high.o
+	rm src/io/input/high.o
+	calls . . | roommates | circles | sort >wrong.txt
+	diff - wrong.txt <<-END || fail "see above"
+		src/base/high
+		src/base/low
+	END
 }
 
 check layers_includes case_includes
 check layers_calls case_calls
 check layers_circles case_circles
 check layers_all_is_taken case_all_is_taken
+check layers_calls_go_down case_calls_go_down
 check layers_names case_names
 check layers_drawing case_drawing
 check layers_wrong_ones_are_found case_wrong_ones_are_found

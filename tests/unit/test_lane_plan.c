@@ -122,21 +122,26 @@ static struct dealt all[BATCHES_MAX];
 /* Of all lanes, one lane after the other. */
 static unsigned deal_all(uint64_t capacity)
 {
-	static struct input_range batches[BATCHES_MAX];
+	struct input_range none;
 	unsigned count = 0;
 
 	for (unsigned lane = 0; lane < plan.lane_count; lane++) {
 		uint64_t own = lane_plan_batches_of(&plan, lane, capacity);
 
 		assert_true(count + own <= BATCHES_MAX);
-		lane_plan_deal(&plan, lane, capacity, batches);
 		for (uint64_t b = 0; b < own; b++) {
+			struct dealt *dealt = &all[count++];
+
+			dealt->lane = lane;
+			assert_true(lane_plan_batch(&plan, lane, capacity, b,
+						    &dealt->batch));
 			/* A lane reads its files from front to back. */
 			if (b > 0)
-				assert_true(batches[b].first_record >
-					    batches[b - 1].first_record);
-			all[count++] = (struct dealt){ batches[b], lane };
+				assert_true(dealt->batch.first_record >
+					    dealt[-1].batch.first_record);
 		}
+		assert_false(
+			lane_plan_batch(&plan, lane, capacity, own, &none));
 	}
 	assert_int_equal(count, lane_plan_batches(&plan, capacity));
 	return count;
@@ -215,7 +220,7 @@ static uint64_t random_files(unsigned count)
 	return records;
 }
 
-static void lane_plan_deal__the_whole_input(void **state)
+static void lane_plan_batch__the_whole_input(void **state)
 {
 	(void)state;
 	for (unsigned turn = 0; turn < 2000; turn++) {
@@ -233,26 +238,30 @@ static void lane_plan_deal__the_whole_input(void **state)
 	}
 }
 
-/* A single lane fills all batches but the last, as it did without lanes. */
-static void lane_plan_deal__single_lane(void **state)
+static struct input_range batch_at(unsigned lane, uint64_t number)
 {
-	struct input_range batches[3];
+	struct input_range batch = { 0 };
 
+	assert_true(lane_plan_batch(&plan, lane, 10, number, &batch));
+	return batch;
+}
+
+/* A single lane fills all batches but the last, as it did without lanes. */
+static void lane_plan_batch__single_lane(void **state)
+{
 	(void)state;
 	set_files("xy", 12);
 	lane_plan_make(&plan, files, 2, 1);
 	assert_int_equal(lane_plan_batches_of(&plan, 0, 10), 3);
-	lane_plan_deal(&plan, 0, 10, batches);
-	assert_int_equal(batches[0].record_count, 10);
-	assert_int_equal(batches[1].record_count, 10);
-	assert_int_equal(batches[2].record_count, 4);
+	assert_int_equal(batch_at(0, 0).record_count, 10);
+	assert_int_equal(batch_at(0, 1).record_count, 10);
+	assert_int_equal(batch_at(0, 2).record_count, 4);
 	/* Of two lanes the batches are equally large. */
 	lane_plan_make(&plan, files, 2, 2);
 	assert_int_equal(lane_plan_batches_of(&plan, 1, 10), 2);
-	lane_plan_deal(&plan, 1, 10, batches);
-	assert_int_equal(batches[0].first_record, 12);
-	assert_int_equal(batches[0].record_count, 6);
-	assert_int_equal(batches[1].record_count, 6);
+	assert_int_equal(batch_at(1, 0).first_record, 12);
+	assert_int_equal(batch_at(1, 0).record_count, 6);
+	assert_int_equal(batch_at(1, 1).record_count, 6);
 }
 
 int main(void)
@@ -261,8 +270,8 @@ int main(void)
 		cmocka_unit_test(lane_plan_make__lanes_of_devices),
 		cmocka_unit_test(lane_plan_make__shares_lanes),
 		cmocka_unit_test(lane_plan_make__empty_files),
-		cmocka_unit_test(lane_plan_deal__the_whole_input),
-		cmocka_unit_test(lane_plan_deal__single_lane),
+		cmocka_unit_test(lane_plan_batch__the_whole_input),
+		cmocka_unit_test(lane_plan_batch__single_lane),
 	};
 
 	random_begin();

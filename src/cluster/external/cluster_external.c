@@ -521,7 +521,8 @@ static void close_all(struct joint_sort *joint)
 static uint64_t fill_result(struct joint_sort *joint)
 {
 	struct sorter_result *result = joint->external->result;
-	uint64_t written = external_rank_fill_result(joint->rank);
+	uint64_t written = external_rank_fill_result(
+		joint->rank, result, joint->external->external_result);
 
 	result->record_count = written + result->dropped_count;
 	result->size_bytes = result->record_count * joint->runs.shape->size;
@@ -580,9 +581,7 @@ int cluster_external_run(const struct cluster_external *external,
 			cluster_roles_have(roles, CLUSTER_ROLE_KEEP);
 		joint->runs.keeper_count += joint->runs.keeps[i];
 	}
-	error = external_rank_open(&joint->rank, external->config,
-				   external->result, external->external_result,
-				   failure);
+	error = external_rank_open(&joint->rank, external->config, failure);
 	if (error == 0) {
 		joint->runs.bytes_max = told_bytes_max(joint);
 		error = sort(joint, failure);

@@ -1,7 +1,5 @@
 #include "external/plan/lane_plan.h"
 
-#include <stdbool.h>
-
 #include "base/base.h"
 
 /* --- lanes and ranges ----------------------------------------------------- */
@@ -107,36 +105,44 @@ uint64_t lane_plan_batches_of(const struct lane_plan *plan, unsigned lane,
 	return count;
 }
 
-/* Records of batch b of the range, which has `count` batches. */
-static uint64_t batch_records(const struct lane_plan *plan,
-			      const struct lane_range *range, uint64_t capacity,
-			      uint64_t b, uint64_t count)
+/* Batch b of the range, which has `count` batches. */
+static struct input_range batch_of(const struct lane_plan *plan,
+				   const struct lane_range *range,
+				   uint64_t capacity, uint64_t b,
+				   uint64_t count)
 {
+	uint64_t even = range->record_count / count;
+	uint64_t more = range->record_count % count;
+
 	if (plan->lane_count == 1)
-		return MIN(capacity, range->record_count - b * capacity);
-	return range->record_count / count + (b < range->record_count % count);
+		return (struct input_range){
+			.first_record = range->first_record + b * capacity,
+			.record_count = MIN(capacity,
+					    range->record_count - b * capacity),
+		};
+	return (struct input_range){
+		.first_record = range->first_record + b * even + MIN(b, more),
+		.record_count = even + (b < more),
+	};
 }
 
-void lane_plan_deal(const struct lane_plan *plan, unsigned lane,
-		    uint64_t capacity, struct input_range *batches)
+bool lane_plan_batch(const struct lane_plan *plan, unsigned lane,
+		     uint64_t capacity, uint64_t number,
+		     struct input_range *batch)
 {
 	for (unsigned r = 0; r < plan->range_count; r++) {
 		const struct lane_range *range = &plan->ranges[r];
 		uint64_t count = batches_in(range, capacity);
-		uint64_t first = range->first_record;
 
 		if (range->lane != lane)
 			continue;
-		for (uint64_t b = 0; b < count; b++) {
-			*batches = (struct input_range){
-				.first_record = first,
-				.record_count = batch_records(
-					plan, range, capacity, b, count),
-			};
-			first += batches->record_count;
-			batches++;
+		if (number < count) {
+			*batch = batch_of(plan, range, capacity, number, count);
+			return true;
 		}
+		number -= count;
 	}
+	return false;
 }
 
 /* The smallest batch that is larger than `above`, or UINT64_MAX; and how many

@@ -13,6 +13,7 @@
 #ifndef LANE_PLAN_H
 #define LANE_PLAN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -62,11 +63,12 @@ uint64_t lane_plan_batches_of(const struct lane_plan *plan, unsigned lane,
 uint64_t lane_plan_least(const struct lane_plan *plan, uint64_t capacity,
 			 uint64_t count);
 
-/* The lane's batches, lane_plan_batches_of() of them, in order.  A single lane
- * has full ones and a rest.  Of several lanes, the batches of a range differ by
- * a record at most: a small rest at the end of each range would take the memory
- * of a full batch. */
-void lane_plan_deal(const struct lane_plan *plan, unsigned lane,
-		    uint64_t capacity, struct input_range *batches);
+/* The lane's batch with this number, from 0 on; false: it has no more.  A
+ * single lane has full ones and a rest.  Of several lanes, the batches of a
+ * range differ by a record at most: a small rest at the end of each range would
+ * take the memory of a full batch. */
+bool lane_plan_batch(const struct lane_plan *plan, unsigned lane,
+		     uint64_t capacity, uint64_t number,
+		     struct input_range *batch);
 
 #endif /* LANE_PLAN_H */

@@ -70,7 +70,7 @@ struct leading {
 };
 
 /* The caller holds the lock, which is given up while it waits. */
-static void wait(struct pipeline *pipeline, uint64_t *wait_ns)
+static void wait(struct pipeline *pipeline, _Atomic uint64_t *wait_ns)
 {
 	uint64_t begin_ns = clock_now_ns();
 
@@ -218,6 +218,13 @@ static void lead(void *context, unsigned worker)
 		lead_reading(leading, worker - 1);
 	else if (worker == lane_count + 1)
 		lead_tidying(leading);
+}
+
+void pipeline_forget_waits(struct pipeline *pipeline)
+{
+	for (unsigned lane = 0; lane < LANES_MAX; lane++)
+		pipeline->reading_wait_ns[lane] = 0;
+	pipeline->ordering_wait_ns = 0;
 }
 
 bool pipeline_run(struct pipeline *pipeline, const struct pipeline_run *run)

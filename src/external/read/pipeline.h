@@ -53,10 +53,10 @@ struct pipeline {
 	/* Of each lane, batches that are still to be filled, at most. */
 	int to_come[LANES_MAX];
 	unsigned lanes_left; /* that have something to be filled */
-	/* How long each team has waited for a batch of the other; the leader
-	 * of the lane writes its own. */
-	uint64_t reading_wait_ns[LANES_MAX];
-	uint64_t ordering_wait_ns;
+	/* How long each team has waited for a batch of the other; any thread
+	 * may load it. */
+	_Atomic uint64_t reading_wait_ns[LANES_MAX];
+	_Atomic uint64_t ordering_wait_ns;
 };
 
 /* The last leader, over and over while batches are filled: do what can be done
@@ -87,6 +87,9 @@ void pipeline_fini(struct pipeline *pipeline);
 void pipeline_add(struct pipeline *pipeline, struct batch *batch);
 struct batch *pipeline_take_free(struct pipeline *pipeline);
 struct batch *pipeline_take_full(struct pipeline *pipeline);
+
+/* The teams have not waited yet. */
+void pipeline_forget_waits(struct pipeline *pipeline);
 
 /* Fill and empty batches until each lane has filled its last one and
  * free_at_end batches are free; the others stay full.  False: the run has

@@ -3,9 +3,10 @@
 #include "sort/sort_setup.h"
 
 void destination_init(struct destination *destination,
-		      const struct sorter_config *config)
+		      const struct sorter_config *config, bool is_lent)
 {
 	destination->config = config;
+	destination->is_lent = is_lent;
 	destination->is_stream = !config->outputs_are_devices &&
 				 stream_sink_suits(config->output_paths[0]);
 }

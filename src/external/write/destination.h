@@ -23,9 +23,9 @@ struct destination {
 	struct sink *sink; /* of either, since destination_set_slots() */
 };
 
-/* The outputs that the config names: nothing is opened. */
+/* The outputs that the config names, or one that is lent: nothing is opened. */
 void destination_init(struct destination *destination,
-		      const struct sorter_config *config);
+		      const struct sorter_config *config, bool is_lent);
 
 /* Make the files, with room for so many records, or for none if that is
  * EXTERNAL_RECORDS_UNKNOWN; a stream is opened later. */

@@ -313,6 +313,14 @@ void run_sink_begin(struct run_sink *run, uint64_t record_count)
 			       codec_choice_cpu_ns());
 }
 
+uint64_t run_sink_take_wait_ns(struct run_sink *run)
+{
+	uint64_t wait_ns = run->wait_ns;
+
+	run->wait_ns = 0;
+	return wait_ns;
+}
+
 void run_sink_close(struct run_sink *run)
 {
 	if (run->sink.ops == NULL)

@@ -85,6 +85,9 @@ void run_sink_open(struct run_sink *sink,
  * of the records before have been handed over. */
 void run_sink_begin(struct run_sink *sink, uint64_t record_count);
 
+/* How long workers have waited for a slot, since the last call. */
+uint64_t run_sink_take_wait_ns(struct run_sink *sink);
+
 /* Waits for the writes under way.  Safe on a zeroed one. */
 void run_sink_close(struct run_sink *sink);
 

@@ -1,10 +1,16 @@
-#include "external/read/record_fetch.h"
-
+/*
+ * external_fetch.c - the last pass of large records, whose keys are in order
+ *
+ * Each worker takes every worker_count-th chunk of the output, reads the
+ * records of its chunks past the page cache, many at a time, and hands the
+ * chunks over.  (WiscSort, Banakar et al. 2023, sorts so on memory that is read
+ * at random as fast as in order.)
+ */
 #include <assert.h>
 #include <stdlib.h>
 
 #include "base/failure.h"
-#include "io/input/read_ahead.h"
+#include "external/external_state.h"
 #include "sort/chunk_range.h"
 
 /* A record, as far as it lies in a chunk. */
@@ -29,9 +35,12 @@ struct fetcher {
 };
 
 struct fetching {
-	const struct record_fetch_config *config;
+	struct external *external;
+	const struct batch *batch; /* of all records' keys, sorted in place */
+	struct sink *sink;
+	unsigned worker_count;
 	struct chunk_range range;
-	struct fetcher *fetchers; /* [worker_count of the pool], owned */
+	struct fetcher *fetchers; /* [worker_count], owned */
 };
 
 /* --- what is read ahead --------------------------------------------------- */
@@ -45,7 +54,7 @@ static struct record_part find_part(const struct fetching *fetching,
 	uint64_t from = MAX(begin, chunk->begin_byte);
 
 	return (struct record_part){
-		.slot = batch_slot(fetching->config->batch,
+		.slot = batch_slot(fetching->batch,
 				   chunk->first_record + record),
 		.from_bytes = (uint32_t)(from - begin),
 		.length_bytes =
@@ -58,7 +67,7 @@ static bool next_extent(void *context, struct read_extent *extent)
 {
 	struct fetcher *fetcher = context;
 	const struct fetching *fetching = fetcher->fetching;
-	const struct input *input = fetching->config->input;
+	const struct input *input = &fetching->external->reading.input;
 	struct fetch_cursor *at = &fetcher->ahead;
 	const struct input_file *file;
 	struct record_part part;
@@ -80,8 +89,7 @@ static bool next_extent(void *context, struct read_extent *extent)
 	};
 	if (++at->record == chunk.end_record - chunk.first_record)
 		*at = (struct fetch_cursor){
-			.chunk = at->chunk +
-				 fetching->config->pool->worker_count,
+			.chunk = at->chunk + fetching->worker_count,
 		};
 	return true;
 }
@@ -115,98 +123,96 @@ static bool fetch_chunk(struct fetcher *fetcher, unsigned worker,
 			uint64_t number)
 {
 	const struct fetching *fetching = fetcher->fetching;
-	const struct record_fetch_config *config = fetching->config;
-	struct sink *sink = config->sink;
 	struct chunk chunk = chunk_range_at(&fetching->range, number);
 	size_t length = chunk.end_byte - chunk.begin_byte;
-	struct sink_slot *slot = sink_take(sink);
+	struct sink_slot *slot = sink_take(fetching->sink);
 	struct failure failure;
 
 	if (!slot)
 		return false;
 	if (fill_chunk(fetcher, &chunk, slot->data, &failure) < 0) {
-		first_failure_note(config->failure, &failure);
+		external_fail(fetching->external, &failure);
 		return false;
 	}
 	slot->part = chunk.part;
 	slot->offset_bytes = chunk.begin_byte;
 	slot->length_bytes = length;
-	sink_put(sink, slot);
-	config->serve(config->serve_context, worker, length);
+	sink_put(fetching->sink, slot);
+	external_serve_output(fetching->external, worker, length);
 	return true;
 }
 
 static void fetch(void *context, unsigned worker)
 {
 	struct fetching *fetching = context;
-	const struct record_fetch_config *config = fetching->config;
 	uint64_t chunk = worker;
 	bool good = true;
 
 	while (good && chunk < fetching->range.chunk_count &&
-	       !first_failure_stops(config->failure)) {
+	       !first_failure_stops(&fetching->external->failure)) {
 		good = fetch_chunk(&fetching->fetchers[worker], worker, chunk);
-		chunk += config->pool->worker_count;
+		chunk += fetching->worker_count;
 	}
 	if (good)
-		sink_help(config->sink);
+		sink_help(fetching->sink);
 }
 
 /* --- all of it ------------------------------------------------------------ */
 
 static bool open_fetchers(struct fetching *fetching)
 {
-	const struct record_fetch_config *config = fetching->config;
-	unsigned workers = config->pool->worker_count;
+	struct external *external = fetching->external;
+	const struct external_plan *plan = &external->plan;
+	size_t bytes = fetching->worker_count * sizeof(*fetching->fetchers);
+	size_t each = (size_t)plan->read_depth * plan->read_slot_bytes;
 	struct failure failure;
 
-	fetching->fetchers = aligned_alloc(
-		CACHE_PAIR_BYTES, workers * sizeof(*fetching->fetchers));
+	fetching->fetchers = aligned_alloc(CACHE_PAIR_BYTES, bytes);
 	if (!fetching->fetchers) {
 		failure_no_memory(&failure);
-		first_failure_note(config->failure, &failure);
+		external_fail(external, &failure);
 		return false;
 	}
-	memset(fetching->fetchers, 0, workers * sizeof(*fetching->fetchers));
-	for (unsigned w = 0; w < workers; w++) {
+	memset(fetching->fetchers, 0, bytes);
+	for (unsigned w = 0; w < fetching->worker_count; w++) {
 		struct fetcher *fetcher = &fetching->fetchers[w];
 
 		fetcher->fetching = fetching;
 		fetcher->ahead.chunk = w;
-		read_ahead_init(&fetcher->reads, config->depth,
-				config->memory + (size_t)w * config->depth *
-							 config->slot_bytes,
-				config->slot_bytes, next_extent, fetcher);
+		read_ahead_init(&fetcher->reads, plan->read_depth,
+				external->read_memory + w * each,
+				plan->read_slot_bytes, next_extent, fetcher);
 	}
 	return true;
 }
 
-static void close_fetchers(struct fetching *fetching, uint64_t *read_bytes,
-			   uint64_t *wait_ns)
+static void close_fetchers(struct fetching *fetching)
 {
-	unsigned workers = fetching->config->pool->worker_count;
-
-	for (unsigned w = 0; fetching->fetchers && w < workers; w++) {
+	for (unsigned w = 0; w < fetching->worker_count; w++) {
 		struct read_ahead *reads = &fetching->fetchers[w].reads;
 
-		*read_bytes += reads->read_bytes;
-		*wait_ns += reads->wait_ns;
+		external_add_reads(&fetching->external->meter,
+				   reads->read_bytes, reads->wait_ns);
 		read_ahead_close(reads);
 	}
 	free(fetching->fetchers);
 }
 
-bool record_fetch_run(const struct record_fetch_config *config,
-		      uint64_t *read_bytes, uint64_t *wait_ns)
+bool external_fetch(struct external *external, const struct batch *batch)
 {
-	struct fetching fetching = { .config = config };
-	bool good;
+	struct sink *sink = external->ordering.destination.sink;
+	struct fetching fetching = {
+		.external = external,
+		.batch = batch,
+		.sink = sink,
+		.worker_count = external->ordering.pool.worker_count,
+		.range = chunk_range_of(sink, external->request.shape.size, 0,
+					batch->record_count),
+	};
 
-	fetching.range = chunk_range_of(config->sink, config->record_size, 0,
-					config->batch->record_count);
-	good = open_fetchers(&fetching);
-	if (good)
-		thread_pool_run(config->pool, fetch, &fetching);
-	close_fetchers(&fetching, read_bytes, wait_ns);
-	return good && !first_failure_stops(config->failure);
+	if (!open_fetchers(&fetching))
+		return false;
+	thread_pool_run(&external->ordering.pool, fetch, &fetching);
+	close_fetchers(&fetching);
+	return !first_failure_stops(&external->failure);
 }

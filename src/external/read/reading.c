@@ -1,0 +1,588 @@
+/*
+ * reading.c - the input's files or streams, and the lanes that read them
+ */
+#include "external/read/reading.h"
+
+#include <sys/stat.h>
+
+#include "external/read/pipeline.h"
+#include "sort/key_probe.h"
+#include "sort/record_counts.h"
+
+/* Splitters have failed when more than this part of a batch lies in crowded
+ * buckets.  A single worker sorts a crowded bucket: if it is an eighth of the
+ * batch, eight workers still end at about the same time. */
+#define CROWDED_PART 8
+
+/* Of a stream, whose keys are probed; as many as key_probe() takes. */
+#define PROBE_RECORDS 512
+
+/* --- the input ------------------------------------------------------------ */
+
+int reading_open(struct reading *reading, const struct sorter_config *config,
+		 struct first_failure *run_failure, struct failure *failure)
+{
+	int error;
+
+	reading->config = config;
+	reading->wiring.failure = run_failure;
+	reading->is_stream =
+		stream_source_suits(config->input_paths, config->input_count);
+	if (reading->is_stream) {
+		reading->input.record_count = EXTERNAL_RECORDS_UNKNOWN;
+		reading->input.mode = INPUT_BUFFERED;
+		return stream_source_open(
+			&reading->streams, config->input_paths,
+			config->input_count, config->shape.size, run_failure,
+			failure);
+	}
+	error = input_open(&reading->input, config->input_paths,
+			   config->input_count, config->shape.size,
+			   config->device_bytes, config->io, failure);
+	if (error)
+		return error;
+	input_choose(&reading->input);
+	if (reading->input.mode == INPUT_DIRECT)
+		input_open_directly(&reading->input);
+	return 0;
+}
+
+/* --- how many lanes ------------------------------------------------------- */
+
+/* Different disks have different nodes in one file system of devices. */
+static dev_t device_of(const struct input_file *file)
+{
+	struct stat status;
+
+	if (fstat(file->fd, &status) == 0 && S_ISBLK(status.st_mode))
+		return status.st_rdev;
+	return file->device;
+}
+
+/* Plan so many lanes.  False: that is no gain over the plan for one. */
+static bool try_lanes(struct reading *reading, const struct lane_file *files,
+		      unsigned lane_count, struct external_request *request,
+		      struct external_plan *plan)
+{
+	struct external_plan several;
+
+	lane_plan_make(&reading->lane_plan, files, reading->input.file_count,
+		       lane_count);
+	if (lane_count == 1)
+		return true;
+	request->lanes = &reading->lane_plan;
+	if (external_plan_make(&several, request) == 0 &&
+	    external_plan_gains(&several, plan, request)) {
+		*plan = several;
+		return true;
+	}
+	request->lanes = NULL;
+	return false;
+}
+
+void reading_plan(struct reading *reading, bool is_shared,
+		  const struct topology *topology,
+		  struct external_request *request, struct external_plan *plan)
+{
+	const struct input *input = &reading->input;
+	struct lane_file files[INPUT_FILES_MAX];
+
+	reading->is_shared = is_shared;
+	reading->topology = topology;
+	reading->plan = plan;
+	for (unsigned f = 0; f < input->file_count; f++)
+		files[f] = (struct lane_file){
+			.device = device_of(&input->files[f]),
+			.record_count = input->files[f].record_count,
+		};
+	/* Keys by themselves are read at random. */
+	reading->lane_count =
+		plan->way == EXTERNAL_BY_KEYS || is_shared
+			? 1
+			: lane_plan_devices(files, input->file_count);
+	while (!try_lanes(reading, files, reading->lane_count, request, plan))
+		reading->lane_count--;
+	if (is_shared)
+		reading_claims_open(&reading->claims, plan->batch.capacity);
+}
+
+/* --- threads and memory --------------------------------------------------- */
+
+/* The number of the lane's first reader, counted over all lanes. */
+static unsigned first_reader(const struct reading *reading, unsigned lane)
+{
+	return reading->plan->reader_count * lane / reading->lane_count;
+}
+
+static unsigned count_readers(const struct reading *reading, unsigned lane)
+{
+	return first_reader(reading, lane + 1) - first_reader(reading, lane);
+}
+
+/* On the CPUs behind those of the lanes before. */
+static int start_readers(struct reading *reading, unsigned number,
+			 struct failure *failure)
+{
+	const struct topology *all = reading->topology;
+	unsigned first = first_reader(reading, number);
+	unsigned worker_count = count_readers(reading, number);
+	struct topology own = {
+		.cpu_count = MIN(worker_count, all->cpu_count),
+		.node_count = 1,
+	};
+
+	for (unsigned i = 0; i < own.cpu_count; i++)
+		own.cpus[i] = all->cpus[(first + i) % all->cpu_count];
+	return thread_pool_start_beside(&reading->lane[number].own_readers,
+					worker_count, &own, failure);
+}
+
+/* One of several lanes has readers and a timeline of its own. */
+static int start_lane(struct reading *reading, unsigned number,
+		      struct failure *failure)
+{
+	struct reading_lane *lane = &reading->lane[number];
+	int error;
+
+	lane->readers = &lane->own_readers;
+	sort_trace_init(&lane->own_trace, reading->config->trace_path);
+	error = sort_trace_add_lanes(&lane->own_trace,
+				     count_readers(reading, number),
+				     SORT_TRACE_SPANS_MAX, failure);
+	if (error)
+		return error;
+	return start_readers(reading, number, failure);
+}
+
+int reading_start(struct reading *reading, unsigned worker_count,
+		  struct failure *failure)
+{
+	int error = thread_pool_start_beside(&reading->readers, worker_count,
+					     reading->topology, failure);
+
+	reading->wiring.shape = reading->plan->batch.shape;
+	reading->wiring.kernel = reading->config->kernel;
+	reading->wiring.pool = &reading->readers;
+	reading->wiring.trace = &reading->trace;
+	reading->lane[0].readers = &reading->readers;
+	if (reading->lane_count == 1)
+		return error;
+	for (unsigned l = 0; l < reading->lane_count && error == 0; l++)
+		error = start_lane(reading, l, failure);
+	return error;
+}
+
+void reading_lay_out(struct reading *reading, uint32_t sample_count,
+		     struct arena *arena)
+{
+	const struct key_list *keys = &reading->config->shape.keys;
+
+	for (unsigned l = 0; l < reading->lane_count; l++) {
+		struct reading_lane *lane = &reading->lane[l];
+
+		lane->sample =
+			arena_take(arena, sample_count * 8, CACHE_PAIR_BYTES);
+		lane->sample_prefixes =
+			arena_take(arena, sample_count * 8, CACHE_PAIR_BYTES);
+		lane->common_key = arena_take(arena, keys->end - keys->begin,
+					      CACHE_PAIR_BYTES);
+	}
+}
+
+/* --- the pass begins ------------------------------------------------------ */
+
+/* What the user wants overrides the answer of key_probe(). */
+static void set_keys(struct reading_lane *lane, enum splitters_kind kind,
+		     bool is_uniform)
+{
+	enum splitters_kind wanted = lane->reading->config->splitters;
+
+	lane->static_kind = kind;
+	lane->is_uniform = wanted == SPLITTERS_AUTO
+				   ? is_uniform
+				   : wanted == SPLITTERS_STATIC;
+}
+
+/* One look at all files, for all lanes. */
+static void probe_keys(struct reading *reading)
+{
+	bool is_uniform;
+	enum splitters_kind kind = key_probe(
+		&reading->input, &reading->config->shape, &is_uniform);
+
+	for (unsigned l = 0; l < reading->lane_count; l++)
+		set_keys(&reading->lane[l], kind, is_uniform);
+}
+
+/* The first reader of the lane has the lane's first table. */
+static void wire(struct reading *reading, unsigned number)
+{
+	struct reading_lane *lane = &reading->lane[number];
+
+	lane->reading = reading;
+	lane->wiring = reading->wiring;
+	lane->wiring.pool = lane->readers;
+	if (lane->readers == &lane->own_readers)
+		lane->wiring.trace = &lane->own_trace;
+	lane->source = reading->is_stream ? &reading->streams.source
+					  : &lane->files.source;
+	if (reading->counts)
+		lane->counts = reading->counts +
+			       first_reader(reading, number) *
+				       record_counts_length(
+					       reading->config->shape.size);
+}
+
+static unsigned number_of(const struct reading_lane *lane)
+{
+	return (unsigned)(lane - lane->reading->lane);
+}
+
+static bool batch_of_lane(void *context, uint64_t number, bool waits,
+			  struct input_range *batch)
+{
+	const struct reading_lane *lane = context;
+
+	(void)waits;
+	return lane_plan_batch(&lane->reading->lane_plan, number_of(lane),
+			       lane->reading->plan->batch.capacity, number,
+			       batch);
+}
+
+static uint64_t left_of_lane(void *context, uint64_t number)
+{
+	const struct reading_lane *lane = context;
+
+	return lane_plan_batches_of(&lane->reading->lane_plan, number_of(lane),
+				    lane->reading->plan->batch.capacity) -
+	       number;
+}
+
+static int open_files(struct reading *reading, unsigned number, uint8_t *memory,
+		      struct failure *failure)
+{
+	const struct external_plan *plan = reading->plan;
+	struct reading_lane *lane = &reading->lane[number];
+	size_t reader_bytes = (size_t)plan->read_depth * plan->read_slot_bytes;
+	struct file_source_request request = {
+		.input = &reading->input,
+		.deal = {
+			.context = lane,
+			.batch = batch_of_lane,
+			.left = left_of_lane,
+		},
+		.worker_count = count_readers(reading, number),
+		.slot_bytes = plan->read_slot_bytes,
+		.depth = plan->read_depth,
+		.memory = memory + first_reader(reading, number) * reader_bytes,
+		.part_offset = plan->way == EXTERNAL_BY_KEYS
+				       ? reading->config->shape.keys.begin
+				       : 0,
+		.part_bytes = plan->batch.shape.size,
+	};
+
+	if (reading->is_shared)
+		request.deal = reading_claims_deal(&reading->claims);
+	return file_source_open(&lane->files, &request, failure);
+}
+
+int reading_begin(struct reading *reading, const struct record_shape *key_shape,
+		  uint8_t *memory, struct failure *failure)
+{
+	int error = 0;
+
+	reading->key_shape = key_shape;
+	for (unsigned l = 0; l < reading->lane_count; l++)
+		wire(reading, l);
+	if (reading->is_stream)
+		return 0;
+	probe_keys(reading);
+	for (unsigned l = 0; l < reading->lane_count && error == 0; l++)
+		error = open_files(reading, l, memory, failure);
+	return error;
+}
+
+/* --- fill a batch --------------------------------------------------------- */
+
+struct pass {
+	struct batch *batch;
+	bool resident;
+	bool partition;
+};
+
+static void run_pass(void *context, unsigned worker)
+{
+	const struct pass *pass = context;
+
+	bucketing_pass(&pass->batch->bucketing, worker, pass->resident,
+		       pass->partition);
+}
+
+/* Splitters from the batch's own records, which are in memory. */
+static void sample_batch(struct reading_lane *lane, struct batch *batch)
+{
+	const struct source *source = lane->source;
+	uint64_t count = source->record_count;
+	uint32_t wanted =
+		MIN(plan_splitters(count), batch->plan.splitters_wanted);
+	uint32_t sample_count = plan_samples(count, wanted);
+	uint64_t random = 1;
+
+	for (uint32_t i = 0; i < sample_count; i++)
+		lane->sample[i] = source->ops->record(
+			source,
+			splitters_draw(count, sample_count, i, &random));
+	splitters_init_sampled(&batch->splitters, &lane->wiring.shape,
+			       lane->sample, sample_count,
+			       lane->sample_prefixes, wanted);
+	batch_adopt_key(batch, lane->reading->key_shape);
+}
+
+/* True: the batch has splitters before it has records. */
+static bool find_splitters(struct reading_lane *lane, struct batch *batch)
+{
+	if (lane->is_uniform) {
+		splitters_init_static(&batch->splitters, lane->static_kind,
+				      batch->plan.bucket_count);
+		return true;
+	}
+	if (!lane->has_sampled || lane->samples_next)
+		return false;
+	batch_copy_splitters(&batch->splitters, batch->common_key,
+			     &lane->splitters);
+	return true;
+}
+
+/* The batch's own may be overwritten, by another lane, before they are used
+ * again. */
+static void keep_splitters(struct reading_lane *lane, const struct batch *batch)
+{
+	if (lane->is_uniform || lane->samples_next)
+		return;
+	batch_copy_splitters(&lane->splitters, lane->common_key,
+			     &batch->splitters);
+	lane->has_sampled = true;
+}
+
+static bool is_crowded(const struct reading_lane *lane, uint64_t crowded)
+{
+	return lane->reading->config->splitters != SPLITTERS_STATIC &&
+	       crowded > lane->source->record_count / CROWDED_PART;
+}
+
+/* Partition by splitters that suit this batch, since there were none, or those
+ * that there were did not. */
+static void partition_again(struct reading_lane *lane, struct batch *batch,
+			    bool had_splitters)
+{
+	lane->samples_next = had_splitters && !lane->is_uniform;
+	lane->is_uniform = false;
+	sample_batch(lane, batch);
+	bucketing_reset(&batch->bucketing);
+	thread_pool_run(lane->readers, run_pass,
+			&(struct pass){ batch, true, true });
+	batch_count_crowded(batch);
+}
+
+/* What kind of keys a stream has, from its first records. */
+static void probe_stream(struct reading_lane *lane, uint64_t record_count)
+{
+	bool is_uniform;
+	enum splitters_kind kind = splitters_probe(
+		&lane->wiring.shape, lane->source->base,
+		MIN(record_count, PROBE_RECORDS), 1, &is_uniform);
+
+	set_keys(lane, kind, is_uniform);
+	lane->is_probed = true;
+}
+
+/* The next records go to the batch.  Returns how many there are, or of a
+ * stream, how many are there already; 0: none is left; -1: the run has failed.
+ */
+static int64_t begin_records(struct reading *reading, struct reading_lane *lane,
+			     struct batch *batch)
+{
+	struct stream_source *streams = &reading->streams;
+	struct failure failure;
+	int64_t count;
+
+	if (!reading->is_stream)
+		return (int64_t)file_source_begin(&lane->files, batch);
+	batch->first_record = streams->record_count;
+	stream_source_begin(streams, batch);
+	count = stream_source_peek(streams, &failure);
+	if (count < 0) {
+		first_failure_note(lane->wiring.failure, &failure);
+		return -1;
+	}
+	if (count > 0 && !lane->is_probed)
+		probe_stream(lane, (uint64_t)count);
+	return count;
+}
+
+/*
+ * Bring the records in, and put them into buckets if the batch has splitters.
+ * Units of a stream come to the workers in any order: buckets that need their
+ * entries in record order, as sampled splitters have some, are filled when all
+ * is there.
+ */
+static void bring_in(struct reading *reading, struct reading_lane *lane,
+		     struct batch *batch, bool has_splitters)
+{
+	bool waits = reading->is_stream &&
+		     batch->splitters.kind == SPLITTERS_SAMPLED;
+
+	thread_pool_run(
+		lane->readers, run_pass,
+		&(struct pass){ batch, false, has_splitters && !waits });
+	if (reading->is_stream)
+		stream_source_end(&reading->streams);
+	if (has_splitters && waits &&
+	    !first_failure_stops(lane->wiring.failure))
+		thread_pool_run(lane->readers, run_pass,
+				&(struct pass){ batch, true, true });
+}
+
+/* Worker 0 of the lane.  The workers of a lane read equal shares. */
+static void serve(void *context)
+{
+	struct reading_lane *lane = context;
+	const struct reading *reading = lane->reading;
+
+	if (!reading->is_stream) {
+		const struct read_ahead *reads = &lane->files.readers[0].reads;
+
+		atomic_store_explicit(&lane->read_bytes, reads->read_bytes,
+				      memory_order_relaxed);
+		atomic_store_explicit(&lane->read_wait_ns, reads->wait_ns,
+				      memory_order_relaxed);
+	}
+	reading->serve(reading->serve_context);
+}
+
+/* The last batch is known as such: else the other team would empty one for the
+ * sake of a batch that gets no record. */
+int reading_to_come(const struct reading *reading, unsigned number)
+{
+	const struct file_source *files = &reading->lane[number].files;
+	uint64_t left;
+
+	if (reading->is_stream)
+		return reading->streams.has_ended ? 0 : PIPELINE_MORE;
+	left = files->deal.left(files->deal.context, files->next_batch);
+	return left == UINT64_MAX ? PIPELINE_MORE
+				  : (int)MIN(left, PIPELINE_MORE - 1);
+}
+
+int reading_fill(struct reading *reading, unsigned number, struct batch *batch)
+{
+	struct reading_lane *lane = &reading->lane[number];
+	int64_t count = begin_records(reading, lane, batch);
+	const struct bucketing_config config = {
+		.source = lane->source,
+		.counts = lane->counts,
+		.serve = serve,
+		.serve_context = lane,
+	};
+	bool has_splitters;
+
+	batch->record_count = 0;
+	if (count <= 0)
+		return (int)count;
+	batch_begin(batch, &lane->wiring, &config);
+	has_splitters = !lane->counts && find_splitters(lane, batch);
+	bring_in(reading, lane, batch, has_splitters);
+	if (first_failure_stops(lane->wiring.failure))
+		return -1;
+	if (lane->counts)
+		return reading_to_come(reading, number);
+	if (!has_splitters || is_crowded(lane, batch_count_crowded(batch)))
+		partition_again(lane, batch, has_splitters);
+	keep_splitters(lane, batch);
+	if (first_failure_stops(lane->wiring.failure))
+		return -1;
+	return reading_to_come(reading, number);
+}
+
+void reading_look(const struct reading *reading, uint64_t *read_bytes,
+		  uint64_t *wait_ns)
+{
+	*read_bytes = *wait_ns = 0;
+	if (reading->is_stream) {
+		*read_bytes = atomic_load_explicit(&reading->streams.read_bytes,
+						   memory_order_relaxed);
+		*wait_ns = atomic_load_explicit(&reading->streams.read_ns,
+						memory_order_relaxed);
+		return;
+	}
+	for (unsigned l = 0; l < reading->lane_count; l++) {
+		const struct reading_lane *lane = &reading->lane[l];
+
+		*read_bytes += atomic_load_explicit(&lane->read_bytes,
+						    memory_order_relaxed) *
+			       lane->readers->worker_count;
+		*wait_ns += atomic_load_explicit(&lane->read_wait_ns,
+						 memory_order_relaxed) /
+			    reading->lane_count;
+	}
+}
+
+/* --- the end -------------------------------------------------------------- */
+
+void reading_add_up(const struct reading *reading, uint64_t *read_bytes,
+		    uint64_t *wait_ns)
+{
+	if (reading->is_stream)
+		stream_source_add_up(&reading->streams, read_bytes, wait_ns);
+	for (unsigned l = 0; l < reading->lane_count; l++)
+		file_source_add_up(&reading->lane[l].files, read_bytes,
+				   wait_ns);
+}
+
+unsigned reading_copy_traces(const struct reading *reading, uint64_t origin_ns,
+			     struct trace_process *processes,
+			     struct trace_lane *trace_lanes)
+{
+	static const char *const names[] = { "read device 1", "read device 2",
+					     "read device 3", "read device 4" };
+
+	_Static_assert(ARRAY_LEN(names) == LANES_MAX, "each lane has a name");
+	if (reading->lane_count == 1)
+		return 0;
+	for (unsigned l = 0; l < reading->lane_count; l++) {
+		const struct sort_trace *trace = &reading->lane[l].own_trace;
+
+		processes[l] = (struct trace_process){
+			.name = names[l],
+			.origin_ns = origin_ns,
+			.lanes = trace_lanes,
+			.lane_count = trace->lane_count,
+		};
+		sort_trace_copy_lanes(trace, trace_lanes);
+		trace_lanes += trace->lane_count;
+	}
+	return reading->lane_count;
+}
+
+void reading_end(struct reading *reading)
+{
+	if (reading->is_stream)
+		reading->input.record_count = reading->streams.record_count;
+	for (unsigned l = 0; l < reading->lane_count; l++) {
+		thread_pool_stop(&reading->lane[l].own_readers);
+		file_source_close(&reading->lane[l].files);
+	}
+}
+
+void reading_close(struct reading *reading)
+{
+	reading_end(reading);
+	thread_pool_stop(&reading->readers);
+	for (unsigned l = 0; l < reading->lane_count; l++)
+		sort_trace_close(&reading->lane[l].own_trace);
+	sort_trace_close(&reading->trace);
+	stream_source_close(&reading->streams);
+	if (reading->is_shared)
+		reading_claims_close(&reading->claims);
+	input_close(&reading->input);
+}
