@@ -14,7 +14,7 @@
 #include "sort/chunk_range.h"
 
 /* A record, as far as it lies in a chunk. */
-struct record_part {
+struct fragment {
 	uint64_t slot;	     /* of the record: its number in the input */
 	uint32_t from_bytes; /* in the record */
 	uint32_t length_bytes;
@@ -45,15 +45,15 @@ struct fetching {
 
 /* --- what is read ahead --------------------------------------------------- */
 
-static struct record_part find_part(const struct fetching *fetching,
-				    const struct chunk *chunk, uint64_t record)
+static struct fragment find_fragment(const struct fetching *fetching,
+				     const struct chunk *chunk, uint64_t record)
 {
 	uint64_t size = fetching->range.record_size;
 	uint64_t begin =
 		chunk->begin_byte - chunk->begin_byte % size + record * size;
 	uint64_t from = MAX(begin, chunk->begin_byte);
 
-	return (struct record_part){
+	return (struct fragment){
 		.slot = batch_slot(fetching->batch,
 				   chunk->first_record + record),
 		.from_bytes = (uint32_t)(from - begin),
@@ -70,21 +70,21 @@ static bool next_extent(void *context, struct read_extent *extent)
 	const struct input *input = &fetching->external->reading.input;
 	struct fetch_cursor *at = &fetcher->ahead;
 	const struct input_file *file;
-	struct record_part part;
+	struct fragment fragment;
 	struct chunk chunk;
 
 	if (at->chunk >= fetching->range.chunk_count)
 		return false;
 	chunk = chunk_range_at(&fetching->range, at->chunk);
-	part = find_part(fetching, &chunk, at->record);
-	file = &input->files[input_find_file(input, part.slot)];
+	fragment = find_fragment(fetching, &chunk, at->record);
+	file = &input->files[input_find_file(input, fragment.slot)];
 	*extent = (struct read_extent){
 		.direct_fd = file->direct_fd,
 		.plain_fd = file->fd,
-		.offset_bytes = (part.slot - file->first_record) *
+		.offset_bytes = (fragment.slot - file->first_record) *
 					fetching->range.record_size +
-				part.from_bytes,
-		.length_bytes = part.length_bytes,
+				fragment.from_bytes,
+		.length_bytes = fragment.length_bytes,
 		.path = file->path,
 	};
 	if (++at->record == chunk.end_record - chunk.first_record)
@@ -103,8 +103,8 @@ static int fill_chunk(struct fetcher *fetcher, const struct chunk *chunk,
 	uint64_t count = chunk->end_record - chunk->first_record;
 
 	for (uint64_t i = 0; i < count; i++) {
-		struct record_part part =
-			find_part(fetcher->fetching, chunk, i);
+		struct fragment fragment =
+			find_fragment(fetcher->fetching, chunk, i);
 		struct read_extent extent;
 		const uint8_t *bytes;
 		int ret = read_ahead_take(&fetcher->reads, &extent, &bytes,
@@ -113,7 +113,8 @@ static int fill_chunk(struct fetcher *fetcher, const struct chunk *chunk,
 		if (ret < 0)
 			return ret;
 		assert(ret == 1); /* next_extent() names the same parts */
-		memcpy(target + part.at_bytes, bytes, part.length_bytes);
+		memcpy(target + fragment.at_bytes, bytes,
+		       fragment.length_bytes);
 	}
 	return 0;
 }

@@ -23,7 +23,7 @@ void external_begin_pass(struct external *external, enum external_pass pass)
 	destination_take_wait_ns(&external->ordering.destination);
 }
 
-/* While the leader of a reading team waits, its workers do. */
+/* All workers of a reading team wait with their leader. */
 static uint64_t add_up_fill_waits(const struct external *external)
 {
 	const struct reading *reading = &external->reading;
@@ -114,8 +114,8 @@ static void look_at_pieces(const struct external *external, struct pace *pace)
 			: reads->read_bytes * external->request.worker_count;
 }
 
-/* Of a last pass that merges no runs as much is written as is read, if anything
- * is. */
+/* A last pass that merges no runs writes as much as it reads, if it reads
+ * anything. */
 static struct pace look(const struct external *external)
 {
 	const struct external_meter *meter = &external->meter;
@@ -158,7 +158,7 @@ static uint64_t whole_reading(const struct external_forecast *forecast,
 	return read > 0 ? read : forecast->passes[pass].written_bytes;
 }
 
-/* By the plan: of a pass, as much is written as is read. */
+/* The plan says it all: a pass has written the same part as it has read. */
 static void estimate(const struct external_meter *meter, uint64_t read,
 		     struct external_progress *progress)
 {
@@ -272,7 +272,7 @@ static void set_rates(struct external *external, uint64_t now_ns)
 	meter->has_touched = is_touched;
 	if (!is_measured)
 		return;
-	/* At least 5, of which READ_ALONE() is above 0. */
+	/* 5 is the least of which READ_ALONE() is above 0. */
 	rates.both = MAX(5, (uint64_t)((double)bytes * 1e9 /
 				       (double)(now_ns - since_ns)));
 	rates.write = rates.both;

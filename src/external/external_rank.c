@@ -10,10 +10,11 @@
 #include "base/clock.h"
 #include "external/external_state.h"
 
-/* Of an area for what goes out, the part that its reads pass through; and how
- * many reads there are at most, each of so many bytes if blocks are smaller. */
+/* This part of the outgoing area is staging for reads. */
 #define SLOTS_PART 8
+/* Reads that are under way, at most. */
 #define SLOTS_MAX 16
+/* A read is at least as long, if blocks are smaller. */
 #define SLOT_BYTES (128 * KIB)
 
 struct external_rank {
@@ -212,8 +213,8 @@ static bool open_part(struct external_rank *rank,
 		.kernel = external->config->sort->kernel,
 		.begin = part->begin,
 		.end = part->end,
-		.source_bytes_max = part->wanted_bytes,
-		.source_count = rank->rank_count,
+		.rank_bytes_max = part->wanted_bytes,
+		.rank_count = rank->rank_count,
 		.piece_count_max = EXTERNAL_RANK_PIECES_MAX,
 	};
 
@@ -434,7 +435,7 @@ static int open_kept(struct external_rank *rank, struct failure *failure)
 	const struct kept_runs_request request = {
 		.plan = &external->plan,
 		.shape = &external->request.shape,
-		.source_count = config->source_count,
+		.giver_count = config->giver_count,
 		.unique = config->sort->unique,
 		.scratch = &rank->external->runs.scratch,
 		.kernel = config->sort->kernel,
@@ -447,7 +448,7 @@ static int open_kept(struct external_rank *rank, struct failure *failure)
 		.topology = &external->topology,
 	};
 
-	if (config->source_count == 0)
+	if (config->giver_count == 0)
 		return 0;
 	return kept_runs_open(&rank->kept, &request, failure);
 }

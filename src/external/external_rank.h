@@ -64,16 +64,16 @@ void external_rank_limits(const struct external_rank *rank,
  * runs_max. */
 void external_rank_start_runs(struct external_rank *rank, unsigned runs_max);
 
-/* Of a shared input: what this rank may read is given there, from the start of
+/* What this rank may read of a shared input is given there, from the start of
  * the runs on.  NULL: it has an input of its own. */
 struct reading_claims *external_rank_claims(struct external_rank *rank);
 /* About how many records have been read so far. */
 uint64_t external_rank_read_records(const struct external_rank *rank);
-/* Of a rank that gives its runs away: while external_rank_is_busy(), the caller
- * sends the batches that are offered there.  NULL: this rank keeps its runs. */
+/* The caller sends the batches that are offered there, while
+ * external_rank_is_busy().  NULL: this rank keeps its runs. */
 struct given_runs *external_rank_given(struct external_rank *rank);
-/* Of a rank that keeps runs of others: the caller receives these, and then
- * calls external_rank_end_kept().  NULL: it keeps no other rank's runs. */
+/* The caller receives runs of other ranks there, and then calls
+ * external_rank_end_kept().  NULL: this rank keeps no other rank's runs. */
 struct kept_runs *external_rank_kept(struct external_rank *rank);
 void external_rank_end_kept(struct external_rank *rank);
 
@@ -89,7 +89,7 @@ int external_rank_finish(struct external_rank *rank, struct failure *failure);
 /* Memory that is planned for what other ranks tell of their runs. */
 uint64_t external_rank_index_bytes(const struct external_rank *rank);
 
-/* Of our own runs, from their end on. */
+/* The index of our own runs, from their end on. */
 const struct run_index *external_rank_index(const struct external_rank *rank);
 
 /* What a merge of our part needs.  The index and the cuts are borrowed until

@@ -12,8 +12,8 @@
 #include "sort/sort_setup.h"
 #include "system/ramdisk.h"
 
-/* Of what the machine has, if the user has not said how much to take: the rest
- * is for others, and for the page cache. */
+/* The part of what the machine has that is taken if the user has not said how
+ * much: the rest is for others, and for the page cache. */
 #define MEMORY_SHARE(available) ((available) / 4 * 3)
 /* No machine has more. */
 #define MEMORY_MAX ((uint64_t)1 << 52)
@@ -85,8 +85,8 @@ void external_request_make(struct external_request *request,
 		.codec = config->codec,
 		.sums_up = config->sort->checksum,
 		.rank_count = config->rank_count,
-		.share_records = config->share_records,
-		.source_count = config->source_count,
+		.part_records = config->part_records,
+		.giver_count = config->giver_count,
 		.kept_records = config->kept_records,
 		.kept_most = config->kept_most,
 		.keeper_count = config->keeper_count,

@@ -9,8 +9,9 @@
 #include "external/plan/external_plan.h"
 #include "external/external_sort.h"
 
-/* Of so many records of this process; EXTERNAL_RECORDS_UNKNOWN: of a stream.
- * Memory and workers that the config leaves open follow from this machine. */
+/* Make the request for record_count records of this process
+ * (EXTERNAL_RECORDS_UNKNOWN: for a stream).  Memory and workers that the config
+ * leaves open follow from this machine. */
 void external_request_make(struct external_request *request,
 			   const struct external_config *config,
 			   uint64_t record_count, unsigned cpu_count);

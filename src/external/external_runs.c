@@ -150,7 +150,7 @@ static void index_resident(struct run_index *index, struct batch *batch)
 	for (; block < index->block_count; block++) {
 		struct run_block *own = &index->blocks[block];
 
-		/* As if it were stored: to another rank it is sent so. */
+		/* Another rank gets it as if it were stored. */
 		own->stored_bytes = own->record_count * size;
 		run_index_set_key(index, block,
 				  batch->records +

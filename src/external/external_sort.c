@@ -545,7 +545,7 @@ int external_sort_run(const struct external_config *config,
 
 /* --- explaining ----------------------------------------------------------- */
 
-/* Without the disk's rates, all is told but times. */
+/* All is told but times, if the disk cannot be measured. */
 static void measure(struct external *external,
 		    struct external_explanation *explanation)
 {

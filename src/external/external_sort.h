@@ -28,11 +28,11 @@
 
 struct external_progress {
 	enum external_pass pass;
-	/* Of all passes together: what has been read and written, and what
-	 * will be; 0 if that is not known yet, as of a stream. */
+	/* What all passes together have read and written, and what they will;
+	 * 0 if that is not known yet, as of a stream. */
 	uint64_t moved_bytes, total_bytes;
-	/* Of the reading team's time since the last call, in percent: how long
-	 * it waited for the disk, and for memory that the ordering team has
+	/* How long the reading team has waited since the last call, in percent
+	 * of that time: for the disk, and for memory that the ordering team has
 	 * not given back yet. */
 	unsigned wait_disk_percent, wait_memory_percent;
 };
@@ -59,15 +59,15 @@ struct external_config {
 	/* That merge their runs together (external_rank.h), 0: none; and how
 	 * many records this one gets. */
 	unsigned rank_count;
-	uint64_t share_records;
-	/* Of these, ranks that keep runs, and other ranks than this one that
+	uint64_t part_records;
+	/* Ranks among these that keep runs, and other ranks than this one that
 	 * get a part of the merge. */
 	unsigned keeper_count, taker_count;
 	/* This one keeps no runs, and gives its own to another rank.  Or it
 	 * keeps those of other ranks, beside its own: how many ranks,
 	 * records of all of them together, and of the one that has most. */
 	bool gives_runs;
-	unsigned source_count;
+	unsigned giver_count;
 	uint64_t kept_records, kept_most;
 	/* The number of this one's first record in the input of all. */
 	uint64_t input_begin;
@@ -79,8 +79,8 @@ struct external_config {
 	 * for records_max. */
 	bool shares_input;
 	uint64_t records_max;
-	/* For predictions.  The three of the disk are 0 if they are not known,
-	 * and that of the link is 0 if it is not. */
+	/* Predictions need them.  The three of the disk are 0 if they are not
+	 * known, and that of the link is 0 if it is not. */
 	struct external_rates rates;
 	/* The rate of the slowest link of all ranks, by which the codec is
 	 * chosen; 0: not known. */
@@ -100,7 +100,8 @@ struct external_pass_result {
 	uint64_t write_wait_ns, empty_wait_ns;
 };
 
-/* Beside struct sorter_result.  Valid if external_sort_run() returned 0. */
+/* What struct sorter_result does not say.  Valid if external_sort_run()
+ * returned 0. */
 struct external_result {
 	enum external_way way;
 	unsigned lane_count; /* devices that pass 1 read side by side */
@@ -112,7 +113,7 @@ struct external_result {
 	uint32_t piece_count;
 	uint32_t block_bytes;
 	uint64_t spilled_bytes; /* of all passes */
-	/* Of these, what each directory got; the paths are borrowed. */
+	/* What each directory got of these; the paths are borrowed. */
 	unsigned directory_count;
 	const char *const *directory_paths;
 	uint64_t directory_bytes[SCRATCH_DIRECTORIES_MAX];
@@ -127,8 +128,8 @@ struct external_result {
 	bool has_verdict;
 	struct codec_verdict verdict;
 	struct external_pass_result passes[EXTERNAL_PASSES];
-	/* By the rates that were given, or those of the run's own seconds; ns
-	 * is 0: neither is known. */
+	/* The rates that were given, or those of the run's own seconds, and
+	 * what follows from them; ns is 0: neither is known. */
 	struct external_rates rates;
 	struct external_forecast forecast;
 	uint64_t forecast_after_ns; /* of the first pass; 0: before it */
@@ -136,8 +137,8 @@ struct external_result {
 
 /* What a sort would do.  Valid if external_sort_explain() returned 0. */
 struct external_explanation {
-	/* With that of all ranks; `refused` is why blinksort would not do it,
-	 * or NULL. */
+	/* The records of all ranks; and why blinksort would not sort them, or
+	 * NULL. */
 	uint64_t whole_records;
 	const char *refused;
 	/* What would end the sort before it reads anything: the files need more

@@ -42,11 +42,11 @@ struct external_meter {
 	uint64_t pass_begin_ns;
 	uint64_t written_before; /* scratch bytes, when the pass began */
 	struct external_pass_result passes[EXTERNAL_PASSES];
-	/* As in struct external_result. */
+	/* What struct external_result will say. */
 	struct external_rates rates;
 	struct external_forecast forecast;
 	uint64_t forecast_after_ns;
-	/* In the output, where the last pass merges no runs. */
+	/* What is in the output, where the last pass merges no runs. */
 	_Atomic uint64_t output_bytes;
 
 	/* Worker 0 of a team, one at a time. */
@@ -147,7 +147,7 @@ int external_prepare(struct external *external, struct failure *failure);
 /* CPUs that compress blocks. */
 unsigned external_codec_cpus(const struct external *external);
 
-/* After the last pass: all but the times. */
+/* Say after the last pass what it has come to: all but the times. */
 void external_fill_result(const struct external *external,
 			  struct sorter_result *result,
 			  struct external_result *details);
@@ -160,7 +160,7 @@ void external_close(struct external *external);
 /* Pass 2, and what must be merged before. */
 bool external_merge_all(struct external *external);
 
-/* After pass 1: spill until free_count batches are free, sort the others in
+/* Spill after pass 1 until free_count batches are free, sort the others in
  * place, and merge runs until there are no more than the ranks have agreed on,
  * or, if that is 0, than one merge may have. */
 bool external_settle_runs(struct external *external, unsigned free_count,
@@ -185,7 +185,7 @@ bool external_run_merge(struct external *external, pipeline_fill_fn *fill,
 /* Pass 1. */
 bool external_make_runs(struct external *external);
 
-/* After that: how many runs there are, and will be of what is still full. */
+/* Count after that how many runs there are, and will be of what is full. */
 void external_count_runs(struct external *external);
 
 /* Open the scratch files, if they are not open yet. */

@@ -34,7 +34,7 @@ static void plan_for(uint64_t bytes, unsigned ranks, uint64_t memory_bytes,
 	request = (struct external_request){
 		.shape = RECORD_SHAPE_OF_SLICE(RECORD_BYTES, 0, 10),
 		.record_count = records,
-		.share_records = records,
+		.part_records = records,
 		.memory_bytes = memory_bytes,
 		.worker_count = threads,
 		.rank_count = ranks,

@@ -500,7 +500,7 @@ static void external_plan__ranks_of_32_tib(void **state)
 		struct external_plan plan;
 
 		request.rank_count = 2 + (unsigned)random_below(127);
-		request.share_records = request.record_count;
+		request.part_records = request.record_count;
 		if (external_plan_make(&plan, &request) < 0) {
 			refused++;
 			assert_true(memory < 200 * GB);
@@ -510,7 +510,7 @@ static void external_plan__ranks_of_32_tib(void **state)
 		assert_true(plan.piece_count <= EXTERNAL_RANK_PIECES_MAX / 2);
 		/* Of our runs, and of our part of all runs. */
 		assert_true(plan.index_blocks <= UINT32_MAX / 4);
-		assert_true(request.share_records / plan.block_records <=
+		assert_true(request.part_records / plan.block_records <=
 			    UINT32_MAX / 4);
 	}
 	assert_true(refused > 0 && planned > 0);
@@ -533,9 +533,9 @@ static void external_plan__has_room_for_kept_indexes(void **state)
 
 		request.rank_count = 2 + (unsigned)random_below(100);
 		request.keeper_count = 1;
-		request.source_count = 1;
+		request.giver_count = 1;
 		request.kept_records = request.kept_most = request.record_count;
-		request.share_records =
+		request.part_records =
 			request.record_count / (request.rank_count - 1);
 		if (external_plan_make(&plan, &request) < 0)
 			continue;

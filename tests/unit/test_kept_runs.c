@@ -47,7 +47,7 @@ static void open_all(bool unique)
 	struct kept_runs_request request = {
 		.plan = &plan,
 		.shape = &shape,
-		.source_count = SOURCES,
+		.giver_count = SOURCES,
 		.unique = unique,
 		.scratch = &scratch,
 		.topology = &topology,

@@ -508,8 +508,8 @@ static void merge_plan__bytes_of_each_source(void **state)
 		struct merge_request request = {
 			.index = &runs_index,
 			.kernel = CPU_SCALAR,
-			.source_bytes_max = most,
-			.source_count = 3,
+			.rank_bytes_max = most,
+			.rank_count = 3,
 		};
 		struct failure failure;
 		struct merge_plan plan;
@@ -518,7 +518,7 @@ static void merge_plan__bytes_of_each_source(void **state)
 		request.run_count = run_count;
 		request.piece_records = 2 * (uint64_t)record_count;
 		for (unsigned r = 0; r < run_count; r++)
-			runs_index.runs[r].source = r % 3;
+			runs_index.runs[r].rank = r % 3;
 		for (uint32_t b = 0; b < runs_index.block_count; b++)
 			runs_index.blocks[b].stored_bytes =
 				1 + (uint32_t)random_below(100);

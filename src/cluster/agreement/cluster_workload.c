@@ -46,7 +46,7 @@ void cluster_workload_set(struct external_config *config,
 	config->keeper_count = count_role(hellos, count, CLUSTER_ROLE_KEEP);
 	config->taker_count =
 		sorters - cluster_roles_have(own, CLUSTER_ROLE_SORT);
-	config->share_records = agreement->whole_count / MAX(1, sorters);
+	config->part_records = agreement->whole_count / MAX(1, sorters);
 	config->planned_records = find_largest(hellos, keeper, count);
 	config->input_begin = agreement->lower_count;
 	config->gives_runs = !cluster_roles_have(own, CLUSTER_ROLE_KEEP);
@@ -56,7 +56,7 @@ void cluster_workload_set(struct external_config *config,
 		if (!cluster_keepers_is_source(hellos, keeper, i) ||
 		    keeper[i] != rank->rank)
 			continue;
-		config->source_count++;
+		config->giver_count++;
 		config->kept_records += records;
 		config->kept_most = MAX(config->kept_most, records);
 	}

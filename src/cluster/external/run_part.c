@@ -105,7 +105,7 @@ int run_part_add_own(struct run_index *part, const struct run_index *index,
 			return error;
 		run = &part->runs[part->run_count - 1];
 		run->resident = index->runs[r].resident;
-		run->source = rank;
+		run->rank = rank;
 		run->block_count = end - first;
 		if (end > first) {
 			memcpy(part->blocks + part->block_count,
@@ -202,7 +202,7 @@ static int read_run(struct reader *reader, const uint8_t *head,
 	if (error)
 		return error;
 	run = &part->runs[part->run_count - 1];
-	run->source = reader->message->source;
+	run->rank = reader->message->source;
 	run->is_received = true;
 	run->has_crc = has_crc == 1;
 	for (uint32_t b = 0; b < block_count; b++)

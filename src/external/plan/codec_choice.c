@@ -11,7 +11,7 @@
 /* lz4 decompresses at more than four times the rate at which it compresses
  * (ascii records on a Zen 3: 600 MB/s and 3.1 GB/s). */
 #define DECODE_PART 4
-/* Of the time: what is to be won by less is not sure. */
+/* A gain of less than this part of the time is not sure. */
 #define LEAST_GAIN 0.05
 
 static uint64_t cpu_now_ns(clockid_t clock)
@@ -136,7 +136,7 @@ static void decide(struct codec_choice *choice, uint64_t now_ns,
 	struct codec_verdict verdict = { 0 };
 	bool is_early = pace.elapsed_ns < PACE_NS_MIN, pays;
 
-	/* As if the disk took no time: what a slow link saves is sure. */
+	/* What a slow link saves is sure, as if the disk took no time. */
 	if (is_early)
 		pace.elapsed_ns = 0;
 	pays = codec_pays(&choice->sample, &pace, &choice->work, &verdict);

@@ -77,7 +77,7 @@ struct codec_choice {
 	struct codec_work work;
 	struct codec_verdict verdict; /* once has_verdict */
 	bool has_verdict;
-	/* While it is open. */
+	/* These count while it is open. */
 	struct codec_sample sample;
 	unsigned run_count; /* that have begun */
 	uint64_t spilled_bytes;

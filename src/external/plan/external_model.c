@@ -3,13 +3,13 @@
 #include "external/plan/external_plan.h"
 
 #define NS_PER_S 1e9
-/* Of a pass: what takes longer than 30 years takes 30 years. */
+/* A pass that would take longer than 30 years takes 30 years. */
 #define PASS_NS_MAX 1e18
-/* Of one CPU, measured on a virtual machine with two (results/NOTES.md): each
- * byte that a pass brings to its sink, and each record. */
+/* Time of one CPU for each byte that a pass brings to its sink, and for each
+ * record, as measured on a virtual machine with two (results/NOTES.md). */
 #define CPU_NS_PER_BYTE 0.35
 #define CPU_NS_PER_RECORD 15
-/* Of a record that is counted (record_counts.h). */
+/* The same for a record that is counted (record_counts.h). */
 #define CPU_NS_PER_COUNTED 1
 
 static double disk_ns(const struct external_rates *rates, double read_bytes,
@@ -50,7 +50,7 @@ double external_model_longest(const double ns[EXTERNAL_LIMITS],
 	return ns[*limit];
 }
 
-/* Of a rank's bytes, those that pass its link: its own part stays here. */
+/* The bytes of a rank that pass its link: its own part stays here. */
 static double passing_bytes(unsigned rank_count, double bytes)
 {
 	return rank_count <= 1 ? 0 : bytes * (rank_count - 1) / rank_count;
@@ -110,7 +110,7 @@ static void forecast_pass(struct external_forecast *forecast,
 	forecast->ns += forecast->passes[pass].ns;
 }
 
-/* In the first pass nothing can be written until a batch is full, and in the
+/* Nothing can be written in the first pass until a batch is full, and in the
  * last one nothing until a piece is read. */
 static uint64_t fill_ns(const struct external_plan *plan,
 			const struct external_request *request,
@@ -134,7 +134,7 @@ void external_model_forecast(struct external_forecast *forecast,
 {
 	double size = request->shape.size;
 	double whole = (double)request->record_count * size;
-	double share = (double)request->share_records * size;
+	double share = (double)request->part_records * size;
 	double spilled = (double)plan->spilled_records * size;
 	double merged = (double)plan->merged_records * size;
 	struct pass_bytes runs = { .read = whole, .written = spilled };

@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* In bytes a second.  Of the disk all are above 0, or none is known. */
+/* Bytes a second.  The three of the disk are all above 0, or none is known. */
 struct external_rates {
 	uint64_t read;
 	uint64_t write;

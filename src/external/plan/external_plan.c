@@ -15,7 +15,7 @@
  * pages, requests and a file system's blocks.  Of 100 MB it is 3 MB. */
 #define KERNEL_PART 32
 #define KERNEL_BYTES_MAX (8 * MIB)
-/* Of a run: smaller blocks leave smaller rests of a piece, larger ones need a
+/* Smaller blocks of a run leave smaller rests of a piece, larger ones need a
  * smaller index.  The plan tries all powers of two between. */
 #define BLOCK_BYTES_MIN (32 * KIB)
 /* Ranks that merge together have as many times more runs to merge. */
@@ -50,28 +50,28 @@
  * way each, which keep the disk as busy. */
 #define STAGING_PART 4
 
-/* In one wave all sources together send this part of the keeper's memory. */
+/* All givers together send this part of the keeper's memory in one wave. */
 #define SLICE_PART 32
 
-/* By the chunks and slots of runs, which each source has for itself. */
+/* Each giver has chunks and slots of runs for itself. */
 static void plan_kept(struct external_plan *plan,
 		      const struct external_request *request)
 {
 	uint64_t bytes = MAX(plan->run_chunk_bytes,
 			     request->memory_bytes / SLICE_PART /
-				     MAX(1, request->source_count));
+				     MAX(1, request->giver_count));
 	uint64_t records =
 		MAX(bytes / request->shape.size,
 		    DIV_ROUND_UP(request->kept_most, KEPT_RUNS_SLICES_MAX));
 
-	if (request->source_count == 0)
+	if (request->giver_count == 0)
 		return;
 	plan->kept_slice_records = ROUND_UP(records, plan->block_records);
 	plan->kept_message_bytes =
 		ROUND_UP(KEPT_RUNS_HEAD_BYTES +
 				 plan->kept_slice_records * request->shape.size,
 			 PAGE_BYTES);
-	plan->kept_bytes = request->source_count *
+	plan->kept_bytes = request->giver_count *
 			   (2 * plan->kept_message_bytes +
 			    KEPT_RUNS_SLOTS * plan->slot_bytes +
 			    ROUND_UP(plan->encoder_bytes, PAGE_BYTES));
@@ -258,7 +258,7 @@ static uint64_t cuts_bytes(const struct external_plan *plan,
 	return pieces * runs * sizeof(uint32_t);
 }
 
-/* Before, runs of other ranks have an index for each of these, which grows by
+/* Runs of other ranks have an index for each of these at first, which grows by
  * quarters (run_index.c).  One after the other is then appended to that of all
  * runs, so there are two of the largest for a while. */
 static uint64_t kept_blocks(const struct external_plan *plan,
@@ -276,7 +276,7 @@ static uint64_t index_bytes(const struct external_plan *plan,
 	uint64_t blocks = plan->index_blocks;
 	uint64_t block_bytes = run_index_block_bytes(&request->shape);
 	uint64_t share =
-		DIV_ROUND_UP(request->share_records, plan->block_records);
+		DIV_ROUND_UP(request->part_records, plan->block_records);
 	uint64_t merge;
 
 	if (plan->rank_count == 1)
@@ -462,7 +462,7 @@ static void expect(struct external_plan *plan,
 	rests = MIN(last_runs * plan->block_records, piece / 2);
 	plan->piece_count = DIV_ROUND_UP(records, MAX(1, piece - rests));
 	plan->read_bytes = (piece - rests) / last_runs * request->shape.size;
-	/* Of runs that are merged, both versions are in the files at once. */
+	/* Both versions of runs that are merged are in the files at once. */
 	plan->scratch_bytes =
 		(plan->spilled_records +
 		 MIN(plan->merged_records, plan->spilled_records)) *

@@ -19,7 +19,7 @@
 #include "external/runs/codec.h"
 #include "external/plan/lane_plan.h"
 
-/* Of record_count: the input is a pipe. */
+/* A record_count that is not known: the input is a pipe. */
 #define EXTERNAL_RECORDS_UNKNOWN UINT64_MAX
 /* A read takes as long as that of so many bytes more: a disk that brings 2.9
  * GB/s by reads of 176 KB brings 2.1 by reads of 88 (results/NOTES.md). */
@@ -44,11 +44,11 @@ struct external_request {
 	/* That merge all of their runs together (external_rank.h); 0 and 1:
 	 * this one alone.  And how many records this one gets. */
 	unsigned rank_count;
-	uint64_t share_records;
+	uint64_t part_records;
 	unsigned keeper_count; /* of these, ranks that keep runs; 0: all */
 	/* Ranks whose runs this one keeps (kept_runs.h), records of all of
 	 * them together, and of the one that has most. */
-	unsigned source_count;
+	unsigned giver_count;
 	uint64_t kept_records, kept_most;
 	uint64_t index_records; /* that its runs may have, if that is more */
 	/* What decided on the workers, as of sort_setup.h, or "memory"; and on
@@ -94,9 +94,9 @@ enum external_way {
 
 /* What a rank that keeps runs of others gets from each of them is bounded by
  * these (external/ranks/kept_runs.h): bytes before the records of a message;
- * how many slices a source sends its input in, but for the last one of each
+ * how many slices a giver sends its input in, but for the last one of each
  * batch, since each slice is a collective of all ranks; and staging slots of
- * each source, of which the writing thread fills one while others are written.
+ * each giver, of which the writing thread fills one while others are written.
  */
 #define KEPT_RUNS_HEAD_BYTES 32
 #define KEPT_RUNS_SLICES_MAX 8192
@@ -123,11 +123,11 @@ struct external_plan {
 	size_t slot_bytes; /* whole pages */
 	size_t run_chunk_bytes;
 	size_t output_chunk_bytes;
-	/* Of each worker, beside its staging slots. */
+	/* What each worker has beside its staging slots. */
 	size_t encoder_bytes;
 	size_t decoder_bytes;
-	/* For runs of other ranks: records that one of them may send at once,
-	 * room for a message of it, and memory for all. */
+	/* What runs of other ranks take: records that one of them may send at
+	 * once, room for a message of it, and memory for all. */
 	uint64_t kept_slice_records;
 	uint64_t kept_message_bytes; /* whole pages */
 	uint64_t kept_bytes;
@@ -154,7 +154,7 @@ struct external_plan {
 	uint64_t index_bytes;
 };
 
-/* 0; or -ENOMEM: so much memory does not suffice. */
+/* Returns 0, or -ENOMEM if request->memory_bytes is too little. */
 int external_plan_make(struct external_plan *plan,
 		       const struct external_request *request);
 

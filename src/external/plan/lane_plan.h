@@ -43,7 +43,7 @@ struct lane_file {
 	uint64_t record_count;
 };
 
-/* On how many devices there are records: 1 to LANES_MAX, also if there are none
+/* How many devices have records: 1 to LANES_MAX, also if there are none
  * or more. */
 unsigned lane_plan_devices(const struct lane_file *files, unsigned file_count);
 
@@ -58,8 +58,8 @@ uint64_t lane_plan_batches(const struct lane_plan *plan, uint64_t capacity);
 uint64_t lane_plan_batches_of(const struct lane_plan *plan, unsigned lane,
 			      uint64_t capacity);
 
-/* Of several lanes: how many records the `count` smallest of all batches have
- * together. */
+/* How many records the `count` smallest of all batches have together, of
+ * several lanes. */
 uint64_t lane_plan_least(const struct lane_plan *plan, uint64_t capacity,
 			 uint64_t count);
 

@@ -53,9 +53,9 @@ static int order_blocks(struct merge_plan *plan, enum cpu_level kernel,
 struct cutter {
 	const struct merge_request *request;
 	struct merge_plan *plan;
-	/* Of the piece at hand, with the rest of the one before. */
+	/* Records of the piece at hand, with the rest of the one before. */
 	uint64_t taken;
-	uint64_t *source_bytes; /* [source_count] */
+	uint64_t *rank_bytes; /* [rank_count] */
 	/* [run_count]: the next block of each run, and how many records the
 	 * latest one has: no more can be its rest. */
 	uint32_t *next_block;
@@ -70,9 +70,8 @@ static unsigned find_run(const struct merge_plan *plan, uint32_t block)
 			      plan->run_count, block);
 }
 
-/* Before piece number `piece`, if there is one, the walk has come to
- * order[end].
- */
+/* The walk has come to order[end], where piece number `piece` begins, if there
+ * is one. */
 static int note_end(struct cutter *cutter, uint64_t piece, uint32_t end,
 		    struct failure *failure)
 {
@@ -125,28 +124,27 @@ static int begin_pieces(struct cutter *cutter, struct failure *failure)
 }
 
 /* The block does not fit into the piece any more. */
-static bool is_full(const struct cutter *cutter, uint32_t block,
-		    unsigned source)
+static bool is_full(const struct cutter *cutter, uint32_t block, unsigned rank)
 {
 	const struct merge_request *request = cutter->request;
 	const struct run_block *next = &request->index->blocks[block];
 
 	if (cutter->taken + next->record_count > request->piece_records)
 		return true;
-	return request->source_bytes_max &&
-	       cutter->source_bytes[source] + next->stored_bytes >
-		       request->source_bytes_max[source];
+	return request->rank_bytes_max &&
+	       cutter->rank_bytes[rank] + next->stored_bytes >
+		       request->rank_bytes_max[rank];
 }
 
 static void begin_piece(struct cutter *cutter)
 {
 	cutter->taken = cutter->rest_records;
-	memset(cutter->source_bytes, 0,
-	       cutter->request->source_count * sizeof(*cutter->source_bytes));
+	memset(cutter->rank_bytes, 0,
+	       cutter->request->rank_count * sizeof(*cutter->rank_bytes));
 }
 
 static void take_block(struct cutter *cutter, uint32_t block, unsigned run,
-		       unsigned source)
+		       unsigned rank)
 {
 	const struct run_block *own = &cutter->plan->index->blocks[block];
 
@@ -155,8 +153,8 @@ static void take_block(struct cutter *cutter, uint32_t block, unsigned run,
 	cutter->rest_records -= cutter->latest_records[run];
 	cutter->rest_records += own->record_count;
 	cutter->latest_records[run] = own->record_count;
-	if (cutter->request->source_bytes_max)
-		cutter->source_bytes[source] += own->stored_bytes;
+	if (cutter->request->rank_bytes_max)
+		cutter->rank_bytes[rank] += own->stored_bytes;
 }
 
 /* Those come first in the order. */
@@ -179,19 +177,18 @@ static int cut(struct cutter *cutter, struct failure *failure)
 	for (uint32_t i = 0; i < block_count && error == 0; i++) {
 		uint32_t block = plan->order[i];
 		unsigned run = find_run(plan, block);
-		unsigned source =
-			plan->index->runs[plan->first_run + run].source;
+		unsigned rank = plan->index->runs[plan->first_run + run].rank;
 		bool ends_lead = is_lead && !is_before_part(plan, block, run);
 
 		if (ends_lead ||
-		    (!is_lead && i > 0 && is_full(cutter, block, source))) {
+		    (!is_lead && i > 0 && is_full(cutter, block, rank))) {
 			error = add_piece(cutter, i, failure);
 			begin_piece(cutter);
 			is_lead = false;
 		}
-		if (is_full(cutter, block, source))
+		if (is_full(cutter, block, rank))
 			return error ? error : -E2BIG;
-		take_block(cutter, block, run, source);
+		take_block(cutter, block, run, rank);
 	}
 	if (is_lead && error == 0)
 		error = add_piece(cutter, block_count, failure);
@@ -218,10 +215,8 @@ static int cut_all(struct merge_plan *plan, const struct merge_request *request,
 		calloc((size_t)plan->run_count + 1, sizeof(uint32_t));
 	cutter.latest_records =
 		calloc((size_t)plan->run_count + 1, sizeof(uint32_t));
-	cutter.source_bytes =
-		calloc(request->source_count + 1, sizeof(uint64_t));
-	if (!cutter.next_block || !cutter.latest_records ||
-	    !cutter.source_bytes)
+	cutter.rank_bytes = calloc(request->rank_count + 1, sizeof(uint64_t));
+	if (!cutter.next_block || !cutter.latest_records || !cutter.rank_bytes)
 		error = failure_no_memory(failure);
 	else
 		error = begin_pieces(&cutter, failure);
@@ -229,7 +224,7 @@ static int cut_all(struct merge_plan *plan, const struct merge_request *request,
 		error = cut(&cutter, failure);
 	free(cutter.next_block);
 	free(cutter.latest_records);
-	free(cutter.source_bytes);
+	free(cutter.rank_bytes);
 	return error;
 }
 
@@ -306,7 +301,7 @@ uint64_t merge_plan_count_before(const struct merge_plan *plan, uint32_t piece,
 					       index->shape.keys.begin,
 				       end.key);
 
-		/* Of equal keys, those of earlier runs come before; or, if they
+		/* Equal keys of earlier runs come before; or, if they
 		 * are to meet, all of them behind. */
 		if (order < 0 || (order == 0 && run < end.run && !plan->unique))
 			low = middle + 1;

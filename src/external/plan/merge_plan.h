@@ -40,17 +40,18 @@ struct merge_request {
 	const struct run_index *index; /* which does not change meanwhile */
 	unsigned first_run;	       /* of those that are merged */
 	unsigned run_count;
-	/* Of each run no key occurs twice, and no key occurs in two pieces. */
+	/* No key occurs twice in a run, and none may occur in two pieces. */
 	bool unique;
 	/* No piece, with the rest of the one before, has more. */
 	uint64_t piece_records;
 	enum cpu_level kernel;
-	/* Of a part, whose runs are all of the index; NULL: it is open. */
+	/* Where a rank's part begins and ends, whose runs are all of the index;
+	 * NULL: it is open. */
 	const struct run_cut *begin, *end;
-	/* [run.source]: stored bytes that a piece may have of its runs; NULL:
+	/* [run.rank]: stored bytes that a piece may have of its runs; NULL:
 	 * any. */
-	const uint64_t *source_bytes_max;
-	unsigned source_count;
+	const uint64_t *rank_bytes_max;
+	unsigned rank_count;
 	uint32_t piece_count_max; /* 0: any number */
 };
 
@@ -83,7 +84,7 @@ void merge_plan_free(struct merge_plan *plan);
 /* How many runs can be merged at once in pieces of so many records. */
 unsigned merge_plan_runs_max(uint64_t piece_records, uint32_t block_records);
 
-/* Of the run's records[0 .. count), which are sorted: how many lie before the
+/* How many of the run's records[0 .. count), which are sorted, lie before the
  * end of the piece. */
 uint64_t merge_plan_count_before(const struct merge_plan *plan, uint32_t piece,
 				 unsigned run, const uint8_t *records,

@@ -30,7 +30,7 @@ struct given_runs {
 	_Atomic uint32_t sent;
 };
 
-/* Of zeros.  All is borrowed. */
+/* *given is zeroed.  All is borrowed. */
 void given_runs_init(struct given_runs *given, uint32_t record_size,
 		     const struct thread_pool *pool,
 		     const struct first_failure *failure);

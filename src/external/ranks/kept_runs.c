@@ -10,12 +10,12 @@
 
 #include "base/base.h"
 
-/* What a source says of a batch, with each slice of it. */
+/* What a giver says of a batch, with each slice of it. */
 struct batch_words {
 	uint64_t input_record, input_count, record_count;
 };
 
-struct kept_source {
+struct kept_giver {
 	/* Its part of the input, and how much of that its batches had. */
 	uint64_t input_record, input_count, had_count;
 	unsigned run_count, runs_max;
@@ -42,15 +42,15 @@ struct slice {
 struct kept_runs {
 	struct kept_runs_request request;
 	struct thread_pool writer; /* the other worker writes */
-	/* [source_count] of even and of odd waves: before the writer is
+	/* [giver_count] of even and of odd waves: before the writer is
 	 * launched. */
 	struct slice *slices[2];
 	_Atomic uint32_t written_waves;
 	struct first_failure failure;
-	struct kept_source *sources; /* [source_count] */
+	struct kept_giver *givers; /* [giver_count] */
 };
 
-/* --- what a source says --------------------------------------------------- */
+/* --- what a giver says --------------------------------------------------- */
 
 static struct batch_words read_words(const uint8_t *message)
 {
@@ -61,14 +61,14 @@ static struct batch_words read_words(const uint8_t *message)
 	};
 }
 
-/* A batch of records that the source has, and has not sent yet.  Before its
+/* A batch of records that the giver has, and has not sent yet.  Before its
  * part the difference wraps. */
 static bool batch_is_good(const struct kept_runs *kept,
-			  const struct kept_source *source,
+			  const struct kept_giver *giver,
 			  const struct batch_words *batch)
 {
-	uint64_t left = source->input_count - source->had_count;
-	uint64_t begin = source->input_record;
+	uint64_t left = giver->input_count - giver->had_count;
+	uint64_t begin = giver->input_record;
 
 	return batch->record_count > 0 && batch->record_count <= UINT32_MAX &&
 	       batch->record_count <= batch->input_count &&
@@ -76,8 +76,8 @@ static bool batch_is_good(const struct kept_runs *kept,
 		batch->record_count == batch->input_count) &&
 	       batch->input_count <= left &&
 	       batch->input_record - begin <=
-		       source->input_count - batch->input_count &&
-	       source->run_count < source->runs_max;
+		       giver->input_count - batch->input_count &&
+	       giver->run_count < giver->runs_max;
 }
 
 static bool words_are_equal(const struct batch_words *a,
@@ -89,12 +89,12 @@ static bool words_are_equal(const struct batch_words *a,
 }
 
 /* Merges need the blocks of a run in order; records within blocks may be in
- * any, if the source lies. */
+ * any, if the giver lies. */
 static bool blocks_ascend(const struct kept_runs *kept,
-			  struct kept_source *source, const uint8_t *records,
+			  struct kept_giver *giver, const uint8_t *records,
 			  uint64_t byte_count)
 {
-	const struct run_index *index = &source->index;
+	const struct run_index *index = &giver->index;
 	uint32_t key_begin = index->shape.keys.begin;
 	uint64_t block_bytes =
 		(uint64_t)kept->request.plan->block_records * index->shape.size;
@@ -102,20 +102,19 @@ static bool blocks_ascend(const struct kept_runs *kept,
 	for (uint64_t at = 0; at < byte_count; at += block_bytes) {
 		const uint8_t *key = records + at + key_begin;
 
-		if (source->has_last_key &&
-		    record_compare(&index->key_shape, source->last_key, key) >
-			    0)
+		if (giver->has_last_key &&
+		    record_compare(&index->key_shape, giver->last_key, key) > 0)
 			return false;
-		memcpy(source->last_key, key, index->key_shape.size);
-		source->has_last_key = true;
+		memcpy(giver->last_key, key, index->key_shape.size);
+		giver->has_last_key = true;
 	}
 	return true;
 }
 
 /* False: it cannot be. */
-static bool check_slice(const struct kept_runs *kept,
-			struct kept_source *source, const uint8_t *message,
-			uint64_t byte_count, struct slice *slice)
+static bool check_slice(const struct kept_runs *kept, struct kept_giver *giver,
+			const uint8_t *message, uint64_t byte_count,
+			struct slice *slice)
 {
 	uint32_t size = kept->request.shape->size;
 	uint64_t records, bytes;
@@ -126,54 +125,54 @@ static bool check_slice(const struct kept_runs *kept,
 	bytes = byte_count - KEPT_RUNS_HEAD_BYTES;
 	records = bytes / size;
 	slice->batch = read_words(message);
-	slice->begins = source->left_records == 0;
+	slice->begins = giver->left_records == 0;
 	slice->byte_count = bytes;
 	if (slice->begins) {
-		if (!batch_is_good(kept, source, &slice->batch))
+		if (!batch_is_good(kept, giver, &slice->batch))
 			return false;
-		source->batch = slice->batch;
-		source->left_records = slice->batch.record_count;
-		source->had_count += slice->batch.input_count;
-		source->run_count++;
-		source->has_last_key = false;
+		giver->batch = slice->batch;
+		giver->left_records = slice->batch.record_count;
+		giver->had_count += slice->batch.input_count;
+		giver->run_count++;
+		giver->has_last_key = false;
 	}
-	if (!words_are_equal(&slice->batch, &source->batch) ||
-	    records > source->left_records ||
-	    (records < source->left_records &&
+	if (!words_are_equal(&slice->batch, &giver->batch) ||
+	    records > giver->left_records ||
+	    (records < giver->left_records &&
 	     records % kept->request.plan->block_records != 0))
 		return false;
-	source->left_records -= records;
-	return blocks_ascend(kept, source, message + KEPT_RUNS_HEAD_BYTES,
+	giver->left_records -= records;
+	return blocks_ascend(kept, giver, message + KEPT_RUNS_HEAD_BYTES,
 			     bytes);
 }
 
 /* --- the thread that writes ----------------------------------------------- */
 
-static int begin_run(struct kept_source *source,
-		     const struct batch_words *batch, struct failure *failure)
+static int begin_run(struct kept_giver *giver, const struct batch_words *batch,
+		     struct failure *failure)
 {
 	uint64_t blocks =
-		DIV_ROUND_UP(batch->record_count, source->index.block_records);
+		DIV_ROUND_UP(batch->record_count, giver->index.block_records);
 	int error =
-		run_index_begin(&source->index, batch->input_record,
+		run_index_begin(&giver->index, batch->input_record,
 				batch->input_count, (uint32_t)blocks, failure);
 
 	if (error)
 		return error;
-	run_sink_begin(&source->sink, batch->record_count);
-	source->written_bytes = 0;
+	run_sink_begin(&giver->sink, batch->record_count);
+	giver->written_bytes = 0;
 	return 0;
 }
 
-static int write_slice(struct kept_source *source, const struct slice *slice,
+static int write_slice(struct kept_giver *giver, const struct slice *slice,
 		       const uint8_t *records, struct failure *failure)
 {
-	struct sink *sink = &source->sink.sink;
+	struct sink *sink = &giver->sink.sink;
 	uint64_t done = 0;
 	int error = 0;
 
 	if (slice->byte_count > 0 && slice->begins)
-		error = begin_run(source, &slice->batch, failure);
+		error = begin_run(giver, &slice->batch, failure);
 	while (error == 0 && done < slice->byte_count) {
 		struct sink_slot *slot = sink_take(sink);
 
@@ -181,12 +180,12 @@ static int write_slice(struct kept_source *source, const struct slice *slice,
 		if (!slot)
 			return sink_finish(sink, failure);
 		slot->part = 0;
-		slot->offset_bytes = source->written_bytes;
+		slot->offset_bytes = giver->written_bytes;
 		slot->length_bytes =
 			MIN(sink->chunk_bytes, slice->byte_count - done);
 		memcpy(slot->data, records + done, slot->length_bytes);
 		done += slot->length_bytes;
-		source->written_bytes += slot->length_bytes;
+		giver->written_bytes += slot->length_bytes;
 		sink_put(sink, slot);
 	}
 	return error;
@@ -200,11 +199,11 @@ static void write_wave(void *context, unsigned worker)
 	struct failure failure;
 
 	(void)worker;
-	for (unsigned i = 0; i < kept->request.source_count &&
+	for (unsigned i = 0; i < kept->request.giver_count &&
 			     !first_failure_stops(&kept->failure);
 	     i++)
-		if (write_slice(&kept->sources[i], &kept->slices[wave % 2][i],
-				kept->sources[i].messages[wave % 2] +
+		if (write_slice(&kept->givers[i], &kept->slices[wave % 2][i],
+				kept->givers[i].messages[wave % 2] +
 					KEPT_RUNS_HEAD_BYTES,
 				&failure) < 0)
 			first_failure_note(&kept->failure, &failure);
@@ -214,19 +213,19 @@ static void write_wave(void *context, unsigned worker)
 
 /* --- waves ---------------------------------------------------------------- */
 
-void kept_runs_expect(struct kept_runs *kept, unsigned source,
+void kept_runs_expect(struct kept_runs *kept, unsigned giver,
 		      uint64_t input_record, uint64_t input_count,
 		      unsigned runs_max)
 {
-	kept->sources[source].input_record = input_record;
-	kept->sources[source].input_count = input_count;
-	kept->sources[source].runs_max = runs_max;
+	kept->givers[giver].input_record = input_record;
+	kept->givers[giver].input_count = input_count;
+	kept->givers[giver].runs_max = runs_max;
 }
 
 uint8_t *kept_runs_place(const struct kept_runs *kept, uint32_t wave,
-			 unsigned source)
+			 unsigned giver)
 {
-	return kept->sources[source].messages[wave % 2];
+	return kept->givers[giver].messages[wave % 2];
 }
 
 bool kept_runs_length_is_good(const struct kept_runs *kept, uint64_t byte_count)
@@ -242,12 +241,12 @@ bool kept_runs_length_is_good(const struct kept_runs *kept, uint64_t byte_count)
 int kept_runs_take(struct kept_runs *kept, uint32_t wave,
 		   const uint64_t *byte_counts, unsigned *bad)
 {
-	for (unsigned i = 0; i < kept->request.source_count; i++) {
-		struct kept_source *source = &kept->sources[i];
+	for (unsigned i = 0; i < kept->request.giver_count; i++) {
+		struct kept_giver *giver = &kept->givers[i];
 		struct slice *slice = &kept->slices[wave % 2][i];
 
 		*bad = i;
-		if (!check_slice(kept, source, source->messages[wave % 2],
+		if (!check_slice(kept, giver, giver->messages[wave % 2],
 				 byte_counts[i], slice))
 			return -EBADMSG;
 	}
@@ -265,37 +264,37 @@ int kept_runs_check(const struct kept_runs *kept, struct failure *failure)
 	return first_failure_get(&kept->failure, failure);
 }
 
-/* Each run begins where the one before ends, from the beginning of the source's
+/* Each run begins where the one before ends, from the beginning of the giver's
  * part to its end. */
-static bool runs_are_whole(const struct kept_source *source)
+static bool runs_are_whole(const struct kept_giver *giver)
 {
-	uint64_t end = source->input_record;
+	uint64_t end = giver->input_record;
 
-	for (unsigned r = 0; r < source->index.run_count; r++) {
-		const struct run *run = &source->index.runs[r];
+	for (unsigned r = 0; r < giver->index.run_count; r++) {
+		const struct run *run = &giver->index.runs[r];
 
 		if (run->input_record != end)
 			return false;
 		end += run->input_count;
 	}
-	return source->left_records == 0 &&
-	       end == source->input_record + source->input_count;
+	return giver->left_records == 0 &&
+	       end == giver->input_record + giver->input_count;
 }
 
 int kept_runs_end(struct kept_runs *kept, unsigned *bad,
 		  struct failure *failure)
 {
-	for (unsigned i = 0; i < kept->request.source_count; i++) {
-		struct kept_source *source = &kept->sources[i];
+	for (unsigned i = 0; i < kept->request.giver_count; i++) {
+		struct kept_giver *giver = &kept->givers[i];
 		int error;
 
-		/* Of several devices, batches come in another order. */
+		/* Batches of several devices come in another order. */
 		thread_pool_wait(&kept->writer);
-		error = run_index_order(&source->index, failure);
+		error = run_index_order(&giver->index, failure);
 		if (error)
 			return error;
 		*bad = i;
-		if (!runs_are_whole(source))
+		if (!runs_are_whole(giver))
 			return -EBADMSG;
 	}
 	return 0;
@@ -308,14 +307,12 @@ int kept_runs_append(struct kept_runs *kept, struct run_index *index,
 {
 	int error = first_failure_get(&kept->failure, failure);
 
-	for (unsigned i = 0; i < kept->request.source_count && error == 0;
-	     i++) {
-		struct kept_source *source = &kept->sources[i];
+	for (unsigned i = 0; i < kept->request.giver_count && error == 0; i++) {
+		struct kept_giver *giver = &kept->givers[i];
 
-		error = sink_finish(&source->sink.sink, failure);
+		error = sink_finish(&giver->sink.sink, failure);
 		if (error == 0)
-			error = run_index_append(index, &source->index,
-						 failure);
+			error = run_index_append(index, &giver->index, failure);
 	}
 	return error;
 }
@@ -323,8 +320,8 @@ int kept_runs_append(struct kept_runs *kept, struct run_index *index,
 void kept_runs_add_up(const struct kept_runs *kept, uint64_t *plain_bytes,
 		      uint64_t *stored_bytes, struct codec *codec)
 {
-	for (unsigned i = 0; i < kept->request.source_count; i++) {
-		const struct run_sink *sink = &kept->sources[i].sink;
+	for (unsigned i = 0; i < kept->request.giver_count; i++) {
+		const struct run_sink *sink = &kept->givers[i].sink;
 
 		*plain_bytes += sink->plain_bytes;
 		*stored_bytes += sink->stored_bytes;
@@ -335,13 +332,13 @@ void kept_runs_add_up(const struct kept_runs *kept, uint64_t *plain_bytes,
 
 /* --- its life ------------------------------------------------------------- */
 
-static int open_source(struct kept_runs *kept, struct kept_source *source,
-		       uint8_t *memory, struct failure *failure)
+static int open_giver(struct kept_runs *kept, struct kept_giver *giver,
+		      uint8_t *memory, struct failure *failure)
 {
 	const struct kept_runs_request *request = &kept->request;
 	const struct external_plan *plan = request->plan;
 	struct run_sink_request sink = {
-		.index = &source->index,
+		.index = &giver->index,
 		.scratch = request->scratch,
 		.kernel = request->kernel,
 		.slot_count = KEPT_RUNS_SLOTS,
@@ -355,15 +352,15 @@ static int open_source(struct kept_runs *kept, struct kept_source *source,
 		.encoder_count = 1,
 	};
 
-	run_index_init(&source->index, request->shape, plan->block_records);
-	source->last_key = malloc(source->index.key_shape.size);
-	if (!source->last_key)
+	run_index_init(&giver->index, request->shape, plan->block_records);
+	giver->last_key = malloc(giver->index.key_shape.size);
+	if (!giver->last_key)
 		return failure_no_memory(failure);
 	for (unsigned i = 0; i < 2; i++, memory += plan->kept_message_bytes)
-		source->messages[i] = memory;
+		giver->messages[i] = memory;
 	sink.memory = memory;
 	sink.encoder_memory = memory + KEPT_RUNS_SLOTS * plan->slot_bytes;
-	run_sink_open(&source->sink, &sink);
+	run_sink_open(&giver->sink, &sink);
 	return 0;
 }
 
@@ -374,8 +371,8 @@ int kept_runs_open(struct kept_runs **opened,
 	struct kept_runs *kept = aligned_alloc(
 		CACHE_PAIR_BYTES, ROUND_UP(sizeof(*kept), CACHE_PAIR_BYTES));
 	uint64_t each =
-		request->plan->kept_bytes / MAX(1, request->source_count);
-	size_t sources_bytes;
+		request->plan->kept_bytes / MAX(1, request->giver_count);
+	size_t givers_bytes;
 	int error = 0;
 
 	*opened = kept;
@@ -385,21 +382,21 @@ int kept_runs_open(struct kept_runs **opened,
 	kept->request = *request;
 	for (unsigned i = 0; i < 2; i++)
 		kept->slices[i] =
-			calloc(request->source_count, sizeof(**kept->slices));
+			calloc(request->giver_count, sizeof(**kept->slices));
 	/* A sink has words that threads wait on. */
-	sources_bytes =
-		ROUND_UP(request->source_count * sizeof(struct kept_source),
+	givers_bytes =
+		ROUND_UP(request->giver_count * sizeof(struct kept_giver),
 			 CACHE_PAIR_BYTES);
-	kept->sources = aligned_alloc(CACHE_PAIR_BYTES, sources_bytes);
-	if (!kept->slices[0] || !kept->slices[1] || !kept->sources) {
-		free(kept->sources);
-		kept->sources = NULL;
+	kept->givers = aligned_alloc(CACHE_PAIR_BYTES, givers_bytes);
+	if (!kept->slices[0] || !kept->slices[1] || !kept->givers) {
+		free(kept->givers);
+		kept->givers = NULL;
 		return failure_no_memory(failure);
 	}
-	memset(kept->sources, 0, sources_bytes);
-	for (unsigned i = 0; i < request->source_count && error == 0; i++)
-		error = open_source(kept, &kept->sources[i],
-				    request->memory + i * each, failure);
+	memset(kept->givers, 0, givers_bytes);
+	for (unsigned i = 0; i < request->giver_count && error == 0; i++)
+		error = open_giver(kept, &kept->givers[i],
+				   request->memory + i * each, failure);
 	if (error == 0)
 		error = thread_pool_start_beside(&kept->writer, 2,
 						 request->topology, failure);
@@ -411,13 +408,13 @@ void kept_runs_close(struct kept_runs *kept)
 	if (!kept)
 		return;
 	thread_pool_stop(&kept->writer);
-	for (unsigned i = 0; kept->sources && i < kept->request.source_count;
+	for (unsigned i = 0; kept->givers && i < kept->request.giver_count;
 	     i++) {
-		run_sink_close(&kept->sources[i].sink);
-		run_index_free(&kept->sources[i].index);
-		free(kept->sources[i].last_key);
+		run_sink_close(&kept->givers[i].sink);
+		run_index_free(&kept->givers[i].index);
+		free(kept->givers[i].last_key);
 	}
-	free(kept->sources);
+	free(kept->givers);
 	free(kept->slices[0]);
 	free(kept->slices[1]);
 	free(kept);

@@ -1,7 +1,7 @@
 /*
  * kept_runs.h - runs of other ranks, which this rank's scratch files keep
  *
- * A source is a rank that does not keep runs itself.  It sends each batch, once
+ * A giver is a rank that does not keep runs itself.  It sends each batch, once
  * that is sorted, in slices, a slice a wave.  A message has four words of 64
  * bits (KEPT_RUNS_HEAD_BYTES), little endian: where the batch begins in the
  * input of all ranks, how many records of the input it has, how many are left
@@ -10,8 +10,8 @@
  * message of the words alone says that nothing is ready yet, whatever the words
  * are.  But for the last one of a batch, slices are whole blocks.
  *
- * What a source says is checked before anything is done with it.  The records
- * become a run (run_index.h) with its own index for each source, written by a
+ * What a giver says is checked before anything is done with it.  The records
+ * become a run (run_index.h) with its own index for each giver, written by a
  * thread of this module while the next wave arrives.  The plan counts these
  * indexes among its index_bytes.  The keys of blocks and their checksums are
  * made here, so that a lie about records spoils their order and nothing else.
@@ -34,8 +34,8 @@ struct kept_runs;
 struct kept_runs_request {
 	const struct external_plan *plan;
 	const struct record_shape *shape;
-	unsigned source_count;
-	bool unique; /* sources may have dropped records */
+	unsigned giver_count;
+	bool unique; /* givers may have dropped records */
 	struct scratch *scratch;
 	enum cpu_level kernel;
 	struct codec codec;
@@ -50,24 +50,24 @@ int kept_runs_open(struct kept_runs **kept,
 		   const struct kept_runs_request *request,
 		   struct failure *failure);
 
-/* Before the first wave: this source has that part of the input of all ranks,
- * in runs_max runs at most. */
-void kept_runs_expect(struct kept_runs *kept, unsigned source,
+/* Say before the first wave that this giver has that part of the input of all
+ * ranks, in runs_max runs at most. */
+void kept_runs_expect(struct kept_runs *kept, unsigned giver,
 		      uint64_t input_record, uint64_t input_count,
 		      unsigned runs_max);
 
-/* Memory for the source's message of this wave, if its length is good.  The
+/* Memory for the giver's message of this wave, if its length is good.  The
  * wave before the last one must have been written: kept_runs_written(). */
 uint8_t *kept_runs_place(const struct kept_runs *kept, uint32_t wave,
-			 unsigned source);
+			 unsigned giver);
 
-/* May a message have byte_count bytes?  None: the source has nothing more. */
+/* May a message have byte_count bytes?  None: the giver has nothing more. */
 bool kept_runs_length_is_good(const struct kept_runs *kept,
 			      uint64_t byte_count);
 
-/* The messages of this wave have arrived, of byte_count[source] bytes each,
+/* The messages of this wave have arrived, of byte_count[giver] bytes each,
  * which are good lengths.  They are checked, and then written while the caller
- * goes on.  0; or -EBADMSG: what source *bad says cannot be. */
+ * goes on.  0; or -EBADMSG: what giver *bad says cannot be. */
 int kept_runs_take(struct kept_runs *kept, uint32_t wave,
 		   const uint64_t *byte_counts, unsigned *bad);
 
@@ -78,17 +78,17 @@ uint32_t kept_runs_written(const struct kept_runs *kept);
 int kept_runs_check(const struct kept_runs *kept, struct failure *failure);
 
 /* No wave comes any more, and all have been written.  0; -ENOMEM with *failure
- * filled; or -EBADMSG: what source *bad has sent is not all of its part. */
+ * filled; or -EBADMSG: what giver *bad has sent is not all of its part. */
 int kept_runs_end(struct kept_runs *kept, unsigned *bad,
 		  struct failure *failure);
 
-/* After that, any thread: wait until all is in the scratch files, and append
+/* Any thread, after that: wait until all is in the scratch files, and append
  * all runs to the index.  0 or -errno with *failure filled. */
 int kept_runs_append(struct kept_runs *kept, struct run_index *index,
 		     struct failure *failure);
 
 /* Adds the bytes of the blocks that have come, before compression and as
- * stored.  *codec: what any source's were compressed with. */
+ * stored.  *codec: what any giver's were compressed with. */
 void kept_runs_add_up(const struct kept_runs *kept, uint64_t *plain_bytes,
 		      uint64_t *stored_bytes, struct codec *codec);
 

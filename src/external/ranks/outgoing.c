@@ -91,7 +91,7 @@ static uint32_t range_end(const struct outgoing *outgoing,
 			at->run);
 }
 
-/* To the beginning of the next run's blocks. */
+/* Step to the beginning of the next run's blocks. */
 static void step_to_range(const struct outgoing *outgoing,
 			  struct outgoing_cursor *at)
 {
@@ -182,7 +182,7 @@ static int copy_stored(struct outgoing *outgoing, const struct run_block *block,
 	return 0;
 }
 
-/* From a batch that has been sorted in place. */
+/* The block lies in a batch that has been sorted in place. */
 static void gather_block(const struct outgoing *outgoing,
 			 const struct batch *resident,
 			 const struct run_block *block, uint8_t *target)

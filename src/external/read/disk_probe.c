@@ -25,7 +25,7 @@ struct probe {
 	uint64_t scratch_begin, scratch_bytes;
 	uint64_t next_read, next_write; /* in the file, in the scratch room */
 	unsigned in_flight;
-	/* Of the first request that failed; error: 0 if it was cut short. */
+	/* What the first request that failed said; 0: it was cut short. */
 	bool has_failed;
 	unsigned failed_slot;
 	int error;
@@ -175,7 +175,7 @@ static int measure(struct probe *probe, struct external_rates *rates,
 	return 0;
 }
 
-/* In whole requests, and one at least. */
+/* They are whole requests, and one at least. */
 static uint64_t scratch_bytes(const struct scratch *scratch,
 			      size_t request_bytes)
 {

@@ -63,7 +63,7 @@ static bool next_unit(void *context, struct read_extent *extent)
 		.direct_fd = file->direct_fd,
 		.plain_fd = file->fd,
 		.offset_bytes =
-			in_file * input->record_size + files->part_offset,
+			in_file * input->record_size + files->span_offset,
 		.length_bytes = (uint32_t)(count * files->source.record_size),
 		.path = file->path,
 	};
@@ -142,7 +142,7 @@ static int next_run(struct source_reader *reader, struct source_run *run,
 	return 1;
 }
 
-/* Without close(): reads for the next batch stay under way. */
+/* There is no close(): reads for the next batch stay under way. */
 static const struct source_ops operations = {
 	.open = open_reader,
 	.next = next_run,
@@ -162,16 +162,16 @@ int file_source_open(struct file_source *files,
 		.source = {
 			.ops = &operations,
 			.context = files,
-			.record_size = request->part_bytes,
+			.record_size = request->span_bytes,
 		},
 		.input = input,
 		.deal = request->deal,
-		.unit_records = request->part_bytes < input->record_size
+		.unit_records = request->span_bytes < input->record_size
 					? 1
 					: (request->slot_bytes -
 					   2 * PAGE_BYTES) /
 						  input->record_size,
-		.part_offset = request->part_offset,
+		.span_offset = request->span_offset,
 		.worker_count = request->worker_count,
 	};
 	files->readers =

@@ -26,8 +26,8 @@ struct file_reader {
 	 * the end of the share that they lie in. */
 	uint64_t ahead_record, ahead_end;
 	uint64_t ahead_batch; /* the number of the batch after that share's */
-	/* Of the current batch's share: records that are not copied yet, and
-	 * the slot of the first one. */
+	/* What is left of the current batch's share: records that are not
+	 * copied yet, and the slot of the first one. */
 	uint64_t left_records;
 	uint64_t slot;
 	const uint8_t *bytes;  /* of the unit at hand */
@@ -39,7 +39,7 @@ struct file_source {
 	const struct input *input;
 	struct batch_deal deal;
 	uint64_t unit_records; /* 1 if a part of each is read */
-	uint32_t part_offset;
+	uint32_t span_offset;
 	unsigned worker_count;
 	uint64_t next_batch;	     /* after the current one */
 	struct file_reader *readers; /* [worker_count], owned */
@@ -52,8 +52,8 @@ struct file_source_request {
 	uint32_t slot_bytes;
 	unsigned depth;
 	uint8_t *memory; /* worker_count * depth * slot_bytes */
-	/* Of each record; or 0 and its size, for all of it. */
-	uint32_t part_offset, part_bytes;
+	/* Which bytes of each record are read; 0 and record_size: all. */
+	uint32_t span_offset, span_bytes;
 };
 
 /* 0 or -errno with *failure filled. */
@@ -61,12 +61,12 @@ int file_source_open(struct file_source *files,
 		     const struct file_source_request *request,
 		     struct failure *failure);
 
-/* Between batches: the next one's records go to this batch, which is told its
+/* The next batch's records go to this one, which is told its
  * first; it may have to be waited for until they are decided.  Returns how many
  * there are; 0: no record is left. */
 uint64_t file_source_begin(struct file_source *files, struct batch *batch);
 
-/* Between batches: add what all workers have read, and how long they have
+/* Add, between batches, what all workers have read, and how long they have
  * waited for it. */
 void file_source_add_up(const struct file_source *files, uint64_t *read_bytes,
 			uint64_t *wait_ns);

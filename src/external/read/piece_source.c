@@ -153,7 +153,7 @@ static int refuse_block(const struct piece_source *pieces,
 		return failure_set(failure, EXIT_PEER, NULL, 0,
 				   "a block of %u bytes that rank %u has sent "
 				   "has changed: %s",
-				   block->stored_bytes, run->source, finding);
+				   block->stored_bytes, run->rank, finding);
 	return failure_set(failure, EXIT_FILE,
 			   pieces->scratch->directories[block->directory].path,
 			   0,
@@ -227,7 +227,7 @@ static int copy_block(struct piece_reader *own, const struct piece_item *item,
 	return 0;
 }
 
-/* From a batch that has been sorted in place. */
+/* The block lies in a batch that has been sorted in place. */
 static void gather_block(const struct piece_source *pieces,
 			 const struct batch *resident, uint32_t number,
 			 uint8_t *target)
@@ -298,7 +298,7 @@ static void keep_rest(const struct piece_source *pieces, unsigned run,
 			records->records + count * pieces->source.record_size,
 		.record_count = records->record_count - count,
 	};
-	/* Of the lead, what lies before the rest is another rank's. */
+	/* What lies before the rest of the lead is another rank's. */
 	records->record_count =
 		merge_plan_is_lead(pieces->plan, pieces->piece) ? 0 : count;
 }
@@ -355,7 +355,7 @@ static void share(const struct source *source, unsigned worker,
 	*first_record = *record_count = 0;
 }
 
-/* Without close(): reads for the next piece stay under way. */
+/* There is no close(): reads for the next piece stay under way. */
 static const struct source_ops operations = {
 	.open = open_reader,
 	.next = next_run,
@@ -450,7 +450,7 @@ bool piece_source_begin(struct piece_source *pieces, struct batch *batch)
 	if (pieces->next_piece == pieces->plan->piece_count)
 		return false;
 	pieces->piece = pieces->next_piece++;
-	/* Of the piece before; all are empty before the first one. */
+	/* They are those of the piece before; the first has none. */
 	pieces->new_rests = pieces->rests;
 	pieces->rests = rests;
 	pieces->source.base = batch->records;

@@ -83,13 +83,13 @@ int piece_source_open(struct piece_source *pieces,
 		      const struct piece_source_request *request,
 		      struct failure *failure);
 
-/* Between pieces: the next one's records go to this batch, which is not the one
- * before.  False: no piece is left. */
+/* The caller, between pieces: the next one's records go to this batch, which is
+ * not the one before.  False: no piece is left. */
 bool piece_source_begin(struct piece_source *pieces, struct batch *batch);
 
-/* Before that, where blocks come from other ranks: [run_count], of each run the
- * address of the first one that the next piece has.  Borrowed until the piece
- * has been brought in. */
+/* Where blocks come from other ranks, say before that where they lie:
+ * [run_count], the first one that the next piece has of each run.  Borrowed
+ * until the piece has been brought in. */
 void piece_source_set_received(struct piece_source *pieces,
 			       const uint8_t *const *received);
 
@@ -97,7 +97,7 @@ void piece_source_set_received(struct piece_source *pieces,
  */
 uint64_t piece_source_rest_records(const struct piece_source *pieces);
 
-/* Between batches: add what all workers have read, and how long they have
+/* Add, between batches, what all workers have read, and how long they have
  * waited for it. */
 void piece_source_add_up(const struct piece_source *pieces,
 			 uint64_t *read_bytes, uint64_t *wait_ns);

@@ -109,7 +109,7 @@ static void put_filled(struct pipeline *pipeline, unsigned lane,
 	pthread_mutex_unlock(&pipeline->lock);
 }
 
-/* After a failure, which the other teams are to see. */
+/* The other teams are to see a failure. */
 static void wake_all(struct pipeline *pipeline)
 {
 	pthread_mutex_lock(&pipeline->lock);
@@ -134,7 +134,7 @@ static void lead_reading(const struct leading *leading, unsigned lane)
 	wake_all(pipeline);
 }
 
-/* Of all lanes.  The caller holds the lock. */
+/* Batches of all lanes.  The caller holds the lock. */
 static unsigned count_to_come(const struct pipeline *pipeline)
 {
 	uint64_t count = 0;

@@ -50,7 +50,7 @@ struct pipeline {
 	/* Written with the lock held. */
 	struct pipeline_queue free;
 	struct pipeline_queue full; /* in the order in which they were filled */
-	/* Of each lane, batches that are still to be filled, at most. */
+	/* Batches of each lane that are still to be filled, at most. */
 	int to_come[LANES_MAX];
 	unsigned lanes_left; /* that have something to be filled */
 	/* How long each team has waited for a batch of the other; any thread
@@ -69,7 +69,7 @@ struct pipeline_run {
 	pipeline_tidy_fn *tidy; /* NULL: nothing */
 	void *context;
 	unsigned lane_count; /* 1 to LANES_MAX */
-	/* Of each lane, how many batches will come; 0: that is not known
+	/* How many batches of each lane will come; 0: that is not known
 	 * before the first.  While lanes fill their first batches, a wrong
 	 * number would empty batches of other lanes. */
 	int to_come[LANES_MAX];
@@ -83,7 +83,7 @@ void pipeline_init(struct pipeline *pipeline, struct thread_pool *leaders,
 		   const struct first_failure *failure);
 void pipeline_fini(struct pipeline *pipeline);
 
-/* Between runs. */
+/* The caller, between runs. */
 void pipeline_add(struct pipeline *pipeline, struct batch *batch);
 struct batch *pipeline_take_free(struct pipeline *pipeline);
 struct batch *pipeline_take_full(struct pipeline *pipeline);

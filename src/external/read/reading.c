@@ -14,7 +14,7 @@
  * batch, eight workers still end at about the same time. */
 #define CROWDED_PART 8
 
-/* Of a stream, whose keys are probed; as many as key_probe() takes. */
+/* The keys of so many records of a stream are probed, as by key_probe(). */
 #define PROBE_RECORDS 512
 
 /* --- the input ------------------------------------------------------------ */
@@ -119,7 +119,7 @@ static unsigned count_readers(const struct reading *reading, unsigned lane)
 	return first_reader(reading, lane + 1) - first_reader(reading, lane);
 }
 
-/* On the CPUs behind those of the lanes before. */
+/* They run on the CPUs behind those of the lanes before. */
 static int start_readers(struct reading *reading, unsigned number,
 			 struct failure *failure)
 {
@@ -275,10 +275,10 @@ static int open_files(struct reading *reading, unsigned number, uint8_t *memory,
 		.slot_bytes = plan->read_slot_bytes,
 		.depth = plan->read_depth,
 		.memory = memory + first_reader(reading, number) * reader_bytes,
-		.part_offset = plan->way == EXTERNAL_BY_KEYS
+		.span_offset = plan->way == EXTERNAL_BY_KEYS
 				       ? reading->config->shape.keys.begin
 				       : 0,
-		.part_bytes = plan->batch.shape.size,
+		.span_bytes = plan->batch.shape.size,
 	};
 
 	if (reading->is_shared)

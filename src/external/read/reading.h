@@ -107,7 +107,7 @@ int reading_begin(struct reading *reading, const struct record_shape *key_shape,
 /* The lane's leader: fill the batch.  Returns what pipeline_fill_fn does. */
 int reading_fill(struct reading *reading, unsigned lane, struct batch *batch);
 
-/* Between batches: how many of the lane are not begun yet, or PIPELINE_MORE. */
+/* How many batches of the lane are not begun yet, or PIPELINE_MORE. */
 int reading_to_come(const struct reading *reading, unsigned lane);
 
 /* Any thread, at any time: about how many bytes have been read, and how long a

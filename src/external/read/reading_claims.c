@@ -125,7 +125,7 @@ uint64_t reading_claims_hold(struct reading_claims *claims)
 	return held;
 }
 
-/* Of our ranges only what was held is left; it has not been claimed by now. */
+/* Only what was held is left of our ranges; it has not been claimed by now. */
 static void keep_held(struct reading_claims *claims)
 {
 	struct input_range held = claims->ranges[0];

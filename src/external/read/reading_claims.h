@@ -18,7 +18,7 @@
 
 #include "external/runs/input_range.h"
 
-/* Of one rank, not claimed yet. */
+/* Ranges of one rank that are not claimed yet. */
 #define READING_RANGES_MAX 32
 /* Claimed batches that are still known: that which is being filled and the one
  * behind it, of which workers read ahead. */

@@ -18,7 +18,7 @@
 
 /* --- inputs --------------------------------------------------------------- */
 
-/* Of a path that leads nowhere the reason is found when it is opened. */
+/* The reason why a path leads nowhere is found when it is opened. */
 static bool is_stream(const char *path)
 {
 	struct stat status;
@@ -141,8 +141,8 @@ static ssize_t read_some(struct stream_source *streams, uint8_t *target,
 	return 0;
 }
 
-/* Up to `bytes` of the open stream, fewer only at its end: then it is closed.
- * Returns the count or -errno with *failure filled. */
+/* Read up to `bytes` of the open stream, fewer only at its end: then it is
+ * closed.  Returns the count or -errno with *failure filled. */
 static int64_t read_stream(struct stream_source *streams, uint8_t *target,
 			   uint64_t bytes, struct failure *failure)
 {
@@ -198,7 +198,7 @@ static int64_t read_unit(struct stream_source *streams, struct failure *failure)
 	return got <= 0 ? got : got / source->record_size;
 }
 
-/* As read_unit().  *first is the unit's first record in the batch. */
+/* The same as read_unit(); *first is the unit's first record in the batch. */
 static int64_t take_unit(struct stream_source *streams, uint64_t *first,
 			 struct failure *failure)
 {

@@ -35,7 +35,7 @@ struct stream_source {
 	const char *name;	/* of it, for messages */
 	uint64_t bytes;		/* of it, so far */
 	uint64_t batch_records; /* that the current batch has */
-	/* Of these, the first ones that no worker has taken. */
+	/* The first of these, which no worker has taken. */
 	uint64_t peeked_records;
 	uint64_t capacity;     /* of the current batch */
 	uint64_t record_count; /* of all batches */
@@ -60,7 +60,7 @@ int stream_source_open(struct stream_source *streams, const char *const *paths,
 		       const struct first_failure *run_failure,
 		       struct failure *failure);
 
-/* Between batches: what is read from now on goes to this batch.  The source's
+/* What is read from now on goes to this batch.  The source's
  * number of records is what the batch has memory for. */
 void stream_source_begin(struct stream_source *streams, struct batch *batch);
 
@@ -74,8 +74,8 @@ int64_t stream_source_peek(struct stream_source *streams,
  * which are the source's from now on. */
 uint64_t stream_source_end(struct stream_source *streams);
 
-/* Between batches: the bytes that have been read, and the nanoseconds that this
- * and waiting for them took. */
+/* Add, between batches, the bytes that have been read, and the nanoseconds that
+ * this and waiting for them took. */
 void stream_source_add_up(const struct stream_source *streams,
 			  uint64_t *read_bytes, uint64_t *wait_ns);
 

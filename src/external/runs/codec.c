@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <lz4.h>
 #include <string.h>
-/* For the functions that put a context into memory of the caller's. */
+/* It declares the functions that put a context into the caller's memory. */
 #define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
 
@@ -14,7 +14,7 @@
 /* A block that shrinks by less is not worth the time to decompress it. */
 #define LEAST_SAVING(block_bytes) MAX(1, (block_bytes) / 16)
 
-/* In the order of enum codec_kind. */
+/* They are in the order of enum codec_kind. */
 static const char *const names[] = { "none", "auto", "lz4", "zstd" };
 
 /* --- names ---------------------------------------------------------------- */

@@ -63,7 +63,7 @@ struct codec_decoder {
 	void *context;
 };
 
-/* As for encoders. */
+/* The same for decoders. */
 size_t codec_decoder_bytes(const struct codec *codec);
 void codec_decoder_init(struct codec_decoder *decoder,
 			const struct codec *codec, void *memory);

@@ -6,7 +6,7 @@
 
 #include "base/failure.h"
 
-/* Of a block in a sample, behind its key: the number of the run among those of
+/* Numbers of a block in a sample, behind its key: of the run among those of
  * the rank, its place, and the records from it up to the next block. */
 #define RUN_AT 0
 #define PLACE_AT 4

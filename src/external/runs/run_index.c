@@ -291,7 +291,7 @@ static uint32_t source_of(const struct reorder *reorder, uint32_t place)
 	       reorder->places[low];
 }
 
-/* From this place on, each takes its block from the next, and the last one the
+/* Each place of a cycle takes its block from the next, and the last one the
  * first one's. */
 static void move_cycle(struct reorder *reorder, uint32_t first)
 {
@@ -353,7 +353,7 @@ int run_index_order(struct run_index *index, struct failure *failure)
 /* --- merging -------------------------------------------------------------- */
 
 /*
- * Of an array, the elements [from, end) take the place of [begin, until): what
+ * The elements [from, end) of an array take the place of [begin, until): what
  * lies between until and from moves up behind them.  spare has room for the
  * elements [from, end).
  */

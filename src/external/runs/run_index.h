@@ -34,7 +34,7 @@ struct run_block {
 	 * has of one run has as many records. */
 	uint32_t first_record;
 	uint32_t record_count;
-	/* In the scratch file.  Less than the records have: they are
+	/* Its bytes in the scratch file.  Less than the records have: they are
 	 * compressed; never more. */
 	uint32_t stored_bytes;
 	uint32_t crc; /* CRC-32C of the stored bytes */
@@ -49,16 +49,17 @@ struct run {
 	 * dropped. */
 	uint64_t input_record, input_count;
 	const struct batch *resident; /* NULL: the run lies in scratch files */
-	/* In the index of a rank's part of all runs (run_part.h). */
-	unsigned source;  /* the rank that has the run */
+	/* These are set in the index of a rank's part of all runs
+	 * (run_part.h). */
+	unsigned rank;	  /* the rank that has the run */
 	bool is_received; /* its blocks come from that rank, piece by piece */
 	bool has_crc;	  /* those blocks do */
 };
 
 struct run_index {
 	struct record_shape shape;
-	/* Of the keys that the index keeps: of each record the bytes from the
-	 * first byte of any key to the last one. */
+	/* The shape of the keys that the index keeps: the bytes of a record
+	 * from the first byte of any key to the last one. */
 	struct record_shape key_shape;
 	uint32_t block_records; /* in each block but a last one */
 	struct run *runs;	/* owned, as blocks and keys are */

@@ -26,7 +26,7 @@ int destination_open(struct destination *destination, uint64_t record_count,
 		config.io = INPUT_DIRECT;
 	if (destination->is_stream || destination->is_lent)
 		return 0;
-	/* With config.unique, sort_setup_outputs() gives outputs no size.  So
+	/* sort_setup_outputs() gives outputs no size with config.unique.  So
 	 * it is done where the size is not known yet; other outputs get the
 	 * most that they may hold, and are cut in the end. */
 	destination->has_sizes = record_count != EXTERNAL_RECORDS_UNKNOWN;

@@ -32,8 +32,9 @@ void destination_init(struct destination *destination,
 int destination_open(struct destination *destination, uint64_t record_count,
 		     struct failure *failure);
 
-/* Instead of opening files: the output is the caller's, who also gives it its
- * names.  It is borrowed, with slots as destination_set_slots() makes them. */
+/* The output is the caller's, instead of files that are opened; the caller also
+ * gives it its names.  It is borrowed, with slots as destination_set_slots()
+ * makes them. */
 void destination_lend(struct destination *destination, struct output *output,
 		      uint8_t *memory, unsigned slot_count, size_t chunk_bytes);
 
@@ -50,7 +51,7 @@ int destination_begin(struct destination *destination, uint64_t record_count,
 int destination_finish(struct destination *destination, uint64_t record_count,
 		       struct failure *failure);
 
-/* After that: the files get their names, and `also`, if it is not NULL, with
+/* The files get their names after that, and `also`, if it is not NULL, with
  * them. */
 int destination_commit(struct destination *destination, struct outfile *also,
 		       struct failure *failure);

@@ -32,7 +32,7 @@ struct run_sink_slot {
 	uint32_t first_block;
 	uint32_t stored_bytes; /* of all its blocks */
 	uint32_t padded_bytes;
-	/* From take() to put(). */
+	/* Set from take() to put(). */
 	struct codec_encoder *encoder;
 	struct codec_sample sample;
 };
@@ -69,7 +69,7 @@ struct run_sink_request {
 	size_t chunk_bytes; /* whole blocks */
 	unsigned depth;	    /* writes under way */
 	struct codec codec;
-	/* For codec_choice.h. */
+	/* What codec_choice.h asks for. */
 	unsigned cpu_count;
 	struct codec_work work;
 	/* One encoder for each worker, of codec_encoder_bytes(). */
@@ -81,7 +81,7 @@ struct run_sink_request {
 void run_sink_open(struct run_sink *sink,
 		   const struct run_sink_request *request);
 
-/* Before the first chunk: so many records more of the latest run.  All chunks
+/* The latest run gets so many records more, before its first chunk.  All chunks
  * of the records before have been handed over. */
 void run_sink_begin(struct run_sink *sink, uint64_t record_count);
 

@@ -97,7 +97,7 @@ int suppose_options_explain(const struct suppose_options *suppose,
 				   "more than 32 TiB for each rank");
 	if (suppose->rank_count > 1) {
 		supposed.rank_count = suppose->rank_count;
-		supposed.share_records = supposed.planned_records = count;
+		supposed.part_records = supposed.planned_records = count;
 	}
 	error = external_sort_suppose(&supposed, count, explanation, failure);
 	*result = (struct sorter_result){
