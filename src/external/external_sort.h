@@ -10,7 +10,53 @@
  * some of them merged into longer runs before.
  *
  * Where the input files are on several devices, pass 1 reads these side by side
- * (lane_plan.h).
+ * (lane_plan.h).  Ranks merge all of their runs together (external_rank.h).
+ *
+ * Words, in the order in which a record meets what they mean:
+ *
+ *      lane    files that are read one after the other, by a team of their own
+ *      unit    what one read brings: records, or blocks that lie side by side
+ *      batch   a fixed share of the memory, and the range of the input in it
+ *      run     such a range in order: in scratch files, or still in its batch
+ *      block   some records of a run: the index has its first key and checksum
+ *      cut     a place in the order of the blocks of all runs
+ *      piece   what lies between two cuts and fits into a batch: it is merged
+ *              in one step
+ *      rest    records of a piece's last blocks that belong to the next piece
+ *      part    what one rank gets of the merge of all ranks' runs, by two cuts;
+ *              its first piece is the lead, of which only the rests are its own
+ *      wave    a message from each rank to each other: it brings each its piece
+ *      keeper  a rank that keeps runs, also those of a giver, which keeps none
+ *      team    threads that do the same, and the leader that hands them a batch
+ *
+ * Threads of a sort:
+ *
+ * The caller leads the ordering team.  The pool of leaders (pipeline.h) has
+ * besides a thread for each lane, which leads the lane's reading team, and one
+ * that gives back the room of blocks that have been read.  A leader is worker 0
+ * of its team: thread_pool_run() wakes the others and waits for them.  Only
+ * leaders wait for batches, on the pipeline's condition: a reading leader until
+ * one is free, the ordering leader until one must be emptied.  A leader that
+ * puts a batch into a queue, or ends, wakes all of them.
+ *
+ * Between passes the caller may touch everything, and no other thread anything.
+ * In a pass a batch belongs to the leader that took it, and to its team until
+ * the leader puts it back.  A lane belongs to its leader, the pieces of a merge
+ * to the leader of lane 0; the orderer, and the index of runs that are written,
+ * to the ordering leader.  The workers have what the headers of the bucketing,
+ * the sources and the orderer give them.  A sink has a lock: the worker that
+ * finds all slots taken waits for a write itself, so no thread only writes.
+ * Worker 0 of a team calls the meter, and goes on if another one is in it.
+ *
+ * The caller of a rank (external_rank.h) has the exchange; what the caller is
+ * above, a thread of its own is there, the driver.  The sender reads blocks for
+ * other ranks, and the writer (kept_runs.h) writes the runs of givers.
+ * These wait for words that the caller raises by thread_pool_set(); the caller
+ * looks at theirs between two steps of the exchange.
+ *
+ * A thread that fails notes why in the state's `failure`, where the first one
+ * stays.  All others look there as they go on, and end.  The leader that ends
+ * wakes those that wait; external_rank_stop() wakes the threads of a rank.
  *
  * Indexed runs that are merged range by range come from DuckDB 1.4 and
  * Databend; a part that stays in memory from SPsort (Wyllie 1999).

@@ -1,3 +1,6 @@
+/*
+ * codec_choice.c - compares the passes with and without compression
+ */
 #include "external/plan/codec_choice.h"
 
 #include <time.h>

@@ -1,3 +1,6 @@
+/*
+ * external_model.c - the time of each pass, by its bytes and records
+ */
 #include "external/plan/external_model.h"
 
 #include "external/plan/external_plan.h"

@@ -1,3 +1,6 @@
+/*
+ * external_plan.c - tries numbers of batches and sizes of blocks
+ */
 #include "external/plan/external_plan.h"
 
 #include <assert.h>

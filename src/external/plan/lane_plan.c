@@ -1,3 +1,6 @@
+/*
+ * lane_plan.c - deals files out to lanes, and ranges to batches
+ */
 #include "external/plan/lane_plan.h"
 
 #include "base/base.h"

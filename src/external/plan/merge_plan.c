@@ -1,3 +1,6 @@
+/*
+ * merge_plan.c - puts blocks in order, and cuts the order into pieces
+ */
 #include "external/plan/merge_plan.h"
 
 #include <errno.h>

@@ -1,3 +1,6 @@
+/*
+ * given_runs.c - hands sorted batches to the thread that sends them
+ */
 #include "external/ranks/given_runs.h"
 
 #include <string.h>

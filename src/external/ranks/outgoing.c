@@ -1,3 +1,6 @@
+/*
+ * outgoing.c - reads and packs the blocks that each wave sends
+ */
 #include "external/ranks/outgoing.h"
 
 #include <assert.h>

@@ -1,3 +1,6 @@
+/*
+ * disk_probe.c - reads and writes for a second, to measure rates
+ */
 #include "external/read/disk_probe.h"
 
 #include <errno.h>

@@ -1,3 +1,6 @@
+/*
+ * file_source.c - reads the records of files ahead, and copies them
+ */
 #include "external/read/file_source.h"
 
 #include <assert.h>

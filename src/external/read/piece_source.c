@@ -1,3 +1,6 @@
+/*
+ * piece_source.c - reads, checks and decodes the blocks of a piece
+ */
 #include "external/read/piece_source.h"
 
 #include <assert.h>

@@ -1,3 +1,6 @@
+/*
+ * pipeline.c - the queues of batches, and the loops of the leaders
+ */
 #include "external/read/pipeline.h"
 
 #include <string.h>

@@ -1,3 +1,6 @@
+/*
+ * reading_claims.c - claims batches from the ranges that the ranks divide
+ */
 #include "external/read/reading_claims.h"
 
 #include <assert.h>

@@ -1,3 +1,6 @@
+/*
+ * stream_source.c - reads pipes and the like, one worker at a time
+ */
 #include "external/read/stream_source.h"
 
 #include <errno.h>

@@ -1,3 +1,6 @@
+/*
+ * batch.c - lays out the memory of a batch, and keeps its order
+ */
 #include "external/runs/batch.h"
 
 #include <assert.h>

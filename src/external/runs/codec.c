@@ -1,3 +1,6 @@
+/*
+ * codec.c - names of codecs, and the calls of lz4 and zstd
+ */
 #include "external/runs/codec.h"
 
 #include <assert.h>

@@ -1,3 +1,6 @@
+/*
+ * input_range.c - appends to, shortens and orders lists of ranges
+ */
 #include "external/runs/input_range.h"
 
 #include <assert.h>

@@ -1,3 +1,6 @@
+/*
+ * run_cut.c - samples blocks, and finds the cuts between ranks
+ */
 #include "external/runs/run_cut.h"
 
 #include <assert.h>

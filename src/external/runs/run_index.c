@@ -1,3 +1,6 @@
+/*
+ * run_index.c - grows, orders and searches the index of runs
+ */
 #include "external/runs/run_index.h"
 
 #include <stdbool.h>

@@ -1,3 +1,6 @@
+/*
+ * destination.c - opens, sizes and commits the outputs or the stream
+ */
 #include "external/write/destination.h"
 
 #include "sort/sort_setup.h"

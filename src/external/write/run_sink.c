@@ -1,3 +1,6 @@
+/*
+ * run_sink.c - packs blocks, and writes them to the scratch files
+ */
 #include "external/write/run_sink.h"
 
 #include <assert.h>
