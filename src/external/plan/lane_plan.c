@@ -25,25 +25,6 @@ static unsigned find_device(struct devices *devices, dev_t device)
 	return d;
 }
 
-static unsigned count_devices(struct devices *devices,
-			      const struct lane_file *files,
-			      unsigned file_count)
-{
-	devices->count = 0;
-	for (unsigned f = 0; f < file_count; f++)
-		if (files[f].record_count > 0)
-			find_device(devices, files[f].device);
-	return devices->count;
-}
-
-unsigned lane_plan_devices(const struct lane_file *files, unsigned file_count)
-{
-	struct devices devices;
-
-	return MAX(1,
-		   MIN(count_devices(&devices, files, file_count), LANES_MAX));
-}
-
 static void add_range(struct lane_plan *plan, unsigned lane, uint64_t first,
 		      uint64_t count)
 {
@@ -64,10 +45,12 @@ static void add_range(struct lane_plan *plan, unsigned lane, uint64_t first,
 void lane_plan_make(struct lane_plan *plan, const struct lane_file *files,
 		    unsigned file_count, unsigned lane_count)
 {
-	struct devices devices;
+	struct devices devices = { .count = 0 };
 	uint64_t first = 0;
 
-	count_devices(&devices, files, file_count);
+	for (unsigned f = 0; f < file_count; f++)
+		if (files[f].record_count > 0)
+			find_device(&devices, files[f].device);
 	plan->lane_count = MAX(1, MIN(lane_count, devices.count));
 	plan->range_count = 0;
 	for (unsigned f = 0; f < file_count; f++) {

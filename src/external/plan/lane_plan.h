@@ -43,10 +43,6 @@ struct lane_file {
 	uint64_t record_count;
 };
 
-/* How many devices have records: 1 to LANES_MAX, also if there are none
- * or more. */
-unsigned lane_plan_devices(const struct lane_file *files, unsigned file_count);
-
 /* Deal the files, at most INPUT_FILES_MAX, out to lane_count lanes; to fewer if
  * they are on fewer devices, to one if they have no records.  Devices get lanes
  * in turn, in the order in which they occur. */

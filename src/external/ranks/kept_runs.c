@@ -80,14 +80,6 @@ static bool batch_is_good(const struct kept_runs *kept,
 	       giver->run_count < giver->runs_max;
 }
 
-static bool words_are_equal(const struct batch_words *a,
-			    const struct batch_words *b)
-{
-	return a->input_record == b->input_record &&
-	       a->input_count == b->input_count &&
-	       a->record_count == b->record_count;
-}
-
 /* Merges need the blocks of a run in order; records within blocks may be in
  * any, if the giver lies. */
 static bool blocks_ascend(const struct kept_runs *kept,
@@ -136,7 +128,7 @@ static bool check_slice(const struct kept_runs *kept, struct kept_giver *giver,
 		giver->run_count++;
 		giver->has_last_key = false;
 	}
-	if (!words_are_equal(&slice->batch, &giver->batch) ||
+	if (memcmp(&slice->batch, &giver->batch, sizeof(giver->batch)) != 0 ||
 	    records > giver->left_records ||
 	    (records < giver->left_records &&
 	     records % kept->request.plan->block_records != 0))

@@ -155,43 +155,31 @@ static const struct source_ops operations = {
 
 /* --- its life ------------------------------------------------------------- */
 
-int file_source_open(struct file_source *files,
-		     const struct file_source_request *request,
-		     struct failure *failure)
+int file_source_open(struct file_source *files, uint8_t *memory, unsigned depth,
+		     uint32_t slot_bytes, struct failure *failure)
 {
-	const struct input *input = request->input;
+	size_t bytes = files->worker_count * sizeof(*files->readers);
+	uint32_t record_size = files->input->record_size;
 
-	*files = (struct file_source){
-		.source = {
-			.ops = &operations,
-			.context = files,
-			.record_size = request->span_bytes,
-		},
-		.input = input,
-		.deal = request->deal,
-		.unit_records = request->span_bytes < input->record_size
-					? 1
-					: (request->slot_bytes -
-					   2 * PAGE_BYTES) /
-						  input->record_size,
-		.span_offset = request->span_offset,
-		.worker_count = request->worker_count,
-	};
-	files->readers =
-		aligned_alloc(CACHE_PAIR_BYTES,
-			      request->worker_count * sizeof(*files->readers));
+	files->source.ops = &operations;
+	files->source.context = files;
+	files->source.record_size = files->span_bytes;
+	files->unit_records =
+		files->span_bytes < record_size
+			? 1
+			: (slot_bytes - 2 * PAGE_BYTES) / record_size;
+	files->readers = aligned_alloc(CACHE_PAIR_BYTES, bytes);
 	if (!files->readers)
 		return failure_no_memory(failure);
-	for (unsigned w = 0; w < request->worker_count; w++) {
+	memset(files->readers, 0, bytes);
+	for (unsigned w = 0; w < files->worker_count; w++) {
 		struct file_reader *reader = &files->readers[w];
 
-		memset(reader, 0, sizeof(*reader));
 		reader->source = files;
 		reader->worker = w;
-		read_ahead_init(&reader->reads, request->depth,
-				request->memory + (size_t)w * request->depth *
-							  request->slot_bytes,
-				request->slot_bytes, next_unit, reader);
+		read_ahead_init(&reader->reads, depth,
+				memory + (size_t)w * depth * slot_bytes,
+				slot_bytes, next_unit, reader);
 	}
 	return 0;
 }

@@ -35,31 +35,22 @@ struct file_reader {
 };
 
 struct file_source {
-	struct source source; /* of the current batch's records */
-	const struct input *input;
+	/* The owner sets these before file_source_open(). */
+	const struct input *input; /* open; read directly if it is so chosen */
 	struct batch_deal deal;
-	uint64_t unit_records; /* 1 if a part of each is read */
-	uint32_t span_offset;
 	unsigned worker_count;
+	/* Which bytes of each record are read; 0 and record_size: all. */
+	uint32_t span_offset, span_bytes;
+
+	struct source source;	     /* of the current batch's records */
+	uint64_t unit_records;	     /* 1 if a part of each is read */
 	uint64_t next_batch;	     /* after the current one */
 	struct file_reader *readers; /* [worker_count], owned */
 };
 
-struct file_source_request {
-	const struct input *input; /* open; read directly if it is so chosen */
-	struct batch_deal deal;
-	unsigned worker_count;
-	uint32_t slot_bytes;
-	unsigned depth;
-	uint8_t *memory; /* worker_count * depth * slot_bytes */
-	/* Which bytes of each record are read; 0 and record_size: all. */
-	uint32_t span_offset, span_bytes;
-};
-
-/* 0 or -errno with *failure filled. */
-int file_source_open(struct file_source *files,
-		     const struct file_source_request *request,
-		     struct failure *failure);
+/* memory has depth slots for each worker.  0 or -errno with *failure filled. */
+int file_source_open(struct file_source *files, uint8_t *memory, unsigned depth,
+		     uint32_t slot_bytes, struct failure *failure);
 
 /* The next batch's records go to this one, which is told its
  * first; it may have to be waited for until they are decided.  Returns how many

@@ -68,7 +68,7 @@ static bool try_lanes(struct reading *reading, const struct lane_file *files,
 
 	lane_plan_make(&reading->lane_plan, files, reading->input.file_count,
 		       lane_count);
-	if (lane_count == 1)
+	if (reading->lane_plan.lane_count == 1)
 		return true;
 	request->lanes = &reading->lane_plan;
 	if (external_plan_make(&several, request) == 0 &&
@@ -86,6 +86,9 @@ void reading_plan(struct reading *reading, bool is_shared,
 {
 	const struct input *input = &reading->input;
 	struct lane_file files[INPUT_FILES_MAX];
+	/* Keys by themselves are read at random. */
+	unsigned lane_count =
+		plan->way == EXTERNAL_BY_KEYS || is_shared ? 1 : LANES_MAX;
 
 	reading->is_shared = is_shared;
 	reading->topology = topology;
@@ -95,13 +98,9 @@ void reading_plan(struct reading *reading, bool is_shared,
 			.device = device_of(&input->files[f]),
 			.record_count = input->files[f].record_count,
 		};
-	/* Keys by themselves are read at random. */
-	reading->lane_count =
-		plan->way == EXTERNAL_BY_KEYS || is_shared
-			? 1
-			: lane_plan_devices(files, input->file_count);
-	while (!try_lanes(reading, files, reading->lane_count, request, plan))
-		reading->lane_count--;
+	while (!try_lanes(reading, files, lane_count, request, plan))
+		lane_count = reading->lane_plan.lane_count - 1;
+	reading->lane_count = reading->lane_plan.lane_count;
 	if (is_shared)
 		reading_claims_open(&reading->claims, plan->batch.capacity);
 }
@@ -264,7 +263,8 @@ static int open_files(struct reading *reading, unsigned number, uint8_t *memory,
 	const struct external_plan *plan = reading->plan;
 	struct reading_lane *lane = &reading->lane[number];
 	size_t reader_bytes = (size_t)plan->read_depth * plan->read_slot_bytes;
-	struct file_source_request request = {
+
+	lane->files = (struct file_source){
 		.input = &reading->input,
 		.deal = {
 			.context = lane,
@@ -272,18 +272,17 @@ static int open_files(struct reading *reading, unsigned number, uint8_t *memory,
 			.left = left_of_lane,
 		},
 		.worker_count = count_readers(reading, number),
-		.slot_bytes = plan->read_slot_bytes,
-		.depth = plan->read_depth,
-		.memory = memory + first_reader(reading, number) * reader_bytes,
 		.span_offset = plan->way == EXTERNAL_BY_KEYS
 				       ? reading->config->shape.keys.begin
 				       : 0,
 		.span_bytes = plan->batch.shape.size,
 	};
-
 	if (reading->is_shared)
-		request.deal = reading_claims_deal(&reading->claims);
-	return file_source_open(&lane->files, &request, failure);
+		lane->files.deal = reading_claims_deal(&reading->claims);
+	return file_source_open(
+		&lane->files,
+		memory + first_reader(reading, number) * reader_bytes,
+		plan->read_depth, plan->read_slot_bytes, failure);
 }
 
 int reading_begin(struct reading *reading, const struct record_shape *key_shape,

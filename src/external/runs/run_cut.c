@@ -226,21 +226,14 @@ static void find_cuts(struct run_cuts *cuts, const struct sampled *sampled,
 	}
 }
 
-/* 0 or -ENOMEM with *failure filled. */
-static int note_parts(struct run_cuts *cuts, const bool *has_part,
-		      struct failure *failure)
+static void note_parts(struct run_cuts *cuts, const bool *has_part)
 {
-	cuts->has_part = calloc(cuts->rank_count, sizeof(*cuts->has_part));
-	if (!cuts->has_part)
-		return failure_no_memory(failure);
-	memcpy(cuts->has_part, has_part,
-	       cuts->rank_count * sizeof(*cuts->has_part));
+	cuts->has_part = has_part;
 	while (!has_part[cuts->first_part])
 		cuts->first_part++;
 	for (unsigned r = 0; r < cuts->rank_count; r++)
 		if (has_part[r])
 			cuts->last_part = r;
-	return 0;
 }
 
 int run_cuts_make(struct run_cuts *cuts, const struct record_shape *key_shape,
@@ -258,14 +251,13 @@ int run_cuts_make(struct run_cuts *cuts, const struct record_shape *key_shape,
 	*cuts = (struct run_cuts){ .rank_count = rank_count };
 	if (sampled.count == UINT32_MAX)
 		return -EBADMSG;
-	error = note_parts(cuts, has_part, failure);
+	note_parts(cuts, has_part);
 	cuts->cuts = calloc(rank_count + 1, sizeof(*cuts->cuts));
 	cuts->keys = calloc(rank_count + 1, key_shape->size);
-	if (error == 0 && (!cuts->cuts || !cuts->keys))
-		error = failure_no_memory(failure);
-	if (error == 0)
-		error = read_samples(&sampled, key_shape, samples, rank_count,
-				     bad, failure);
+	error = cuts->cuts && cuts->keys
+			? read_samples(&sampled, key_shape, samples, rank_count,
+				       bad, failure)
+			: failure_no_memory(failure);
 	if (error == 0) {
 		order = run_index_order_keys(key_shape, sampled.keys,
 					     sampled.count, kernel, failure);
@@ -281,7 +273,6 @@ int run_cuts_make(struct run_cuts *cuts, const struct record_shape *key_shape,
 
 void run_cuts_free(struct run_cuts *cuts)
 {
-	free(cuts->has_part);
 	free(cuts->cuts);
 	free(cuts->keys);
 	memset(cuts, 0, sizeof(*cuts));

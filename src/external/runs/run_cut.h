@@ -44,7 +44,7 @@ struct run_sample {
  * no part has both at the same place, and nothing of what lies across. */
 struct run_cuts {
 	unsigned rank_count;
-	bool *has_part;	      /* [rank_count], owned */
+	const bool *has_part; /* [rank_count], borrowed */
 	unsigned first_part;  /* the first rank that gets a part */
 	unsigned last_part;   /* and the last one */
 	struct run_cut *cuts; /* [rank_count + 1], owned */
