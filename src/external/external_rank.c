@@ -17,39 +17,6 @@
 /* A read is at least as long, if blocks are smaller. */
 #define SLOT_BYTES (128 * KIB)
 
-struct external_rank {
-	struct arena own; /* of this struct and of *external */
-	struct external *external;
-	unsigned rank_count;
-	bool has_part; /* of the merge */
-
-	/* The caller's thread; the other worker of the driver runs the passes,
-	 * that of the sender reads what goes out. */
-	struct thread_pool driver, sender;
-	unsigned runs_max;
-	uint64_t kept_wait_ns; /* for runs of others, after pass 1 */
-	struct outgoing outgoing;
-	struct given_runs given;
-	struct kept_runs *kept; /* owned; NULL: none */
-	uint8_t *received[2];	/* for what arrives, of even and of odd waves */
-	uint8_t *areas[2];	/* for what goes out */
-	size_t area_bytes, slots_bytes;
-
-	/* The driver and the sender each set theirs. */
-	_Atomic bool is_driving;
-	_Atomic uint32_t read_waves;
-	/* The caller raises these, with thread_pool_set(); to UINT32_MAX if the
-	 * run has failed before that. */
-	_Atomic uint32_t given_waves;
-	_Atomic uint32_t output_is_open;
-	_Atomic uint32_t kept_is_over;
-	const uint8_t *const *received_runs[2]; /* before given_waves */
-	uint64_t records_max;			/* before output_is_open */
-	/* The leader of the reading team. */
-	uint64_t lead_records; /* before taken_waves */
-	_Atomic uint32_t taken_waves;
-};
-
 /* --- pass 1 --------------------------------------------------------------- */
 
 /* Wait until the caller has raised the word above the value.  False: the run
@@ -105,13 +72,6 @@ void external_rank_start_runs(struct external_rank *rank, unsigned runs_max)
 	thread_pool_launch(&rank->driver, drive_runs, rank);
 }
 
-struct reading_claims *external_rank_claims(struct external_rank *rank)
-{
-	struct reading *reading = &rank->external->reading;
-
-	return reading->is_shared ? &reading->claims : NULL;
-}
-
 uint64_t external_rank_read_records(const struct external_rank *rank)
 {
 	uint64_t read_bytes, wait_ns;
@@ -135,16 +95,6 @@ int external_rank_finish(struct external_rank *rank, struct failure *failure)
 {
 	thread_pool_wait(&rank->driver);
 	return first_failure_get(&rank->external->failure, failure);
-}
-
-uint64_t external_rank_index_bytes(const struct external_rank *rank)
-{
-	return rank->external->plan.index_bytes;
-}
-
-const struct run_index *external_rank_index(const struct external_rank *rank)
-{
-	return &rank->external->runs.index;
 }
 
 /* --- the areas of pass 2 -------------------------------------------------- */
@@ -232,11 +182,6 @@ int external_rank_plan_part(struct external_rank *rank,
 		return first_failure_get(&external->failure, failure);
 	lay_out_areas(rank);
 	return 0;
-}
-
-const struct merge_plan *external_rank_merge(const struct external_rank *rank)
-{
-	return &rank->external->merge.plan;
 }
 
 /* --- what goes out -------------------------------------------------------- */
@@ -413,16 +358,6 @@ void external_rank_give_output(struct external_rank *rank,
 
 /* --- runs that go to other ranks ------------------------------------------ */
 
-struct given_runs *external_rank_given(struct external_rank *rank)
-{
-	return rank->external->given;
-}
-
-struct kept_runs *external_rank_kept(struct external_rank *rank)
-{
-	return rank->kept;
-}
-
 void external_rank_end_kept(struct external_rank *rank)
 {
 	thread_pool_set(&rank->driver, &rank->kept_is_over, 1);
@@ -469,15 +404,19 @@ static int start_threads(struct external_rank *rank, struct failure *failure)
 static int prepare(struct external_rank *rank, struct failure *failure)
 {
 	struct external *external = rank->external;
+	const struct external_config *config = external->config;
 	int error = external_prepare(external, failure);
 
+	rank->index_bytes = external->plan.index_bytes;
+	if (config->shares_input)
+		rank->claims = &external->reading.claims;
 	if (error == 0)
 		error = start_threads(rank, failure);
 	if (error == 0)
 		error = open_kept(rank, failure);
 	if (error)
 		return error;
-	given_runs_init(&rank->given, external->request.shape.size,
+	given_runs_init(&rank->own_given, external->request.shape.size,
 			&rank->driver, &external->failure);
 	rank->area_bytes = external_plan_area_bytes(
 		&external->plan, external->plan.free_batches);
@@ -499,13 +438,14 @@ int external_rank_open(struct external_rank **opened,
 		return failure_no_memory(failure);
 	memset(rank, 0, sizeof(*rank));
 	rank->rank_count = config->rank_count;
-	rank->external =
-		external_new(config, config->gives_runs ? &rank->given : NULL,
-			     &rank->own, failure);
+	rank->given = config->gives_runs ? &rank->own_given : NULL;
+	rank->external = external_new(config, rank->given, &rank->own, failure);
 	if (!rank->external) {
 		free(rank);
 		return -ENOMEM;
 	}
+	rank->index = &rank->external->runs.index;
+	rank->merge = &rank->external->merge.plan;
 	*opened = rank;
 	return prepare(rank, failure);
 }
@@ -530,13 +470,13 @@ void external_rank_stop(struct external_rank *rank,
 			const struct failure *failure)
 {
 	external_fail(rank->external, failure);
-	if (rank->external->config->shares_input)
-		reading_claims_stop(&rank->external->reading.claims);
+	if (rank->claims)
+		reading_claims_stop(rank->claims);
 	/* A thread that waits for a word sees that it has changed, and the
 	 * failure. */
 	thread_pool_set(&rank->driver, &rank->given_waves, UINT32_MAX);
 	thread_pool_set(&rank->driver, &rank->kept_is_over, UINT32_MAX);
-	given_runs_stop(&rank->given);
+	given_runs_stop(&rank->own_given);
 	if (atomic_load_explicit(&rank->output_is_open, memory_order_relaxed) ==
 	    0)
 		thread_pool_set(&rank->driver, &rank->output_is_open,

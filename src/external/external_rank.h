@@ -39,7 +39,52 @@
 #include "external/read/reading_claims.h"
 #include "io/output/output.h"
 
-struct external_rank;
+struct external_rank {
+	/* What the caller looks at: the index of our own runs, from their end
+	 * on; the merge of our part, once it is planned; and memory that is
+	 * planned for what other ranks tell of their runs. */
+	const struct run_index *index;
+	const struct merge_plan *merge;
+	uint64_t index_bytes;
+	/* What this rank may read of a shared input is given there, from the
+	 * start of the runs on.  NULL: it has an input of its own. */
+	struct reading_claims *claims;
+	/* The caller sends the batches that are offered there, while
+	 * external_rank_is_busy().  NULL: this rank keeps its runs. */
+	struct given_runs *given;
+	/* The caller receives runs of other ranks there, and then calls
+	 * external_rank_end_kept().  NULL: this rank keeps no other's. */
+	struct kept_runs *kept;
+
+	/* Private. */
+	struct arena own; /* of this struct and of *external */
+	struct external *external;
+	unsigned rank_count;
+	bool has_part; /* of the merge */
+	/* The caller's thread; the other worker of the driver runs the passes,
+	 * that of the sender reads what goes out. */
+	struct thread_pool driver, sender;
+	unsigned runs_max;
+	uint64_t kept_wait_ns; /* for runs of others, after pass 1 */
+	struct outgoing outgoing;
+	struct given_runs own_given;
+	uint8_t *received[2]; /* for what arrives, of even and of odd waves */
+	uint8_t *areas[2];    /* for what goes out */
+	size_t area_bytes, slots_bytes;
+	/* The driver and the sender each set theirs. */
+	_Atomic bool is_driving;
+	_Atomic uint32_t read_waves;
+	/* The caller raises these, with thread_pool_set(); to UINT32_MAX if the
+	 * run has failed before that. */
+	_Atomic uint32_t given_waves;
+	_Atomic uint32_t output_is_open;
+	_Atomic uint32_t kept_is_over;
+	const uint8_t *const *received_runs[2]; /* before given_waves */
+	uint64_t records_max;			/* before output_is_open */
+	/* The leader of the reading team. */
+	uint64_t lead_records; /* before taken_waves */
+	_Atomic uint32_t taken_waves;
+};
 
 /* What all ranks must know of one. */
 struct external_rank_limits {
@@ -64,17 +109,9 @@ void external_rank_limits(const struct external_rank *rank,
  * runs_max. */
 void external_rank_start_runs(struct external_rank *rank, unsigned runs_max);
 
-/* What this rank may read of a shared input is given there, from the start of
- * the runs on.  NULL: it has an input of its own. */
-struct reading_claims *external_rank_claims(struct external_rank *rank);
 /* About how many records have been read so far. */
 uint64_t external_rank_read_records(const struct external_rank *rank);
-/* The caller sends the batches that are offered there, while
- * external_rank_is_busy().  NULL: this rank keeps its runs. */
-struct given_runs *external_rank_given(struct external_rank *rank);
-/* The caller receives runs of other ranks there, and then calls
- * external_rank_end_kept().  NULL: this rank keeps no other rank's runs. */
-struct kept_runs *external_rank_kept(struct external_rank *rank);
+/* No runs of other ranks come any more. */
 void external_rank_end_kept(struct external_rank *rank);
 
 /* Has the run failed by now, in any thread? */
@@ -85,12 +122,6 @@ int external_rank_check(const struct external_rank *rank,
 bool external_rank_is_busy(const struct external_rank *rank);
 /* It does not: has it succeeded? */
 int external_rank_finish(struct external_rank *rank, struct failure *failure);
-
-/* Memory that is planned for what other ranks tell of their runs. */
-uint64_t external_rank_index_bytes(const struct external_rank *rank);
-
-/* The index of our own runs, from their end on. */
-const struct run_index *external_rank_index(const struct external_rank *rank);
 
 /* What a merge of our part needs.  The index and the cuts are borrowed until
  * external_rank_close(). */
@@ -107,7 +138,6 @@ struct external_rank_part {
 int external_rank_plan_part(struct external_rank *rank,
 			    const struct external_rank_part *part,
 			    struct failure *failure);
-const struct merge_plan *external_rank_merge(const struct external_rank *rank);
 
 /* What other ranks want of our runs, [rank_count], borrowed; there will be so
  * many waves.  Then the first wave is being read. */

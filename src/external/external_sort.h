@@ -121,7 +121,7 @@ struct external_config {
 	 * many, so that their pieces and blocks suit each other. */
 	uint64_t planned_records;
 	/* All ranks read the same files: this one plans for planned_records of
-	 * them, reads what is given to external_rank_claims(), and has an index
+	 * them, reads what is given to external_rank.claims, and has an index
 	 * for records_max. */
 	bool shares_input;
 	uint64_t records_max;

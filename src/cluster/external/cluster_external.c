@@ -89,7 +89,7 @@ static int wait_for_wave(const struct joint_sort *joint, uint32_t read,
  * over the ranks in an uncommon way make more pieces than it expects. */
 static uint64_t told_bytes_max(const struct joint_sort *joint)
 {
-	return 2 * external_rank_index_bytes(joint->rank) + 4 * MIB;
+	return 2 * joint->rank->index_bytes + 4 * MIB;
 }
 
 /* Divide the input while the reading teams go on, until all of it has been
@@ -105,7 +105,7 @@ static int divide_input(struct joint_sort *joint, struct failure *failure)
 	division->exchange = joint->exchange;
 	division->rank = joint->external->rank;
 	division->external_rank = joint->rank;
-	division->claims = external_rank_claims(joint->rank);
+	division->claims = joint->rank->claims;
 	cluster_division_begin(division, joint->runs.input_begin[joint->count],
 			       given_max);
 	while (error == 0 && !cluster_division_is_final(division)) {
@@ -255,7 +255,7 @@ static void arrived(void *context, unsigned node, uint64_t prefix_bytes,
 static uint64_t wave_bytes_of(const struct joint_sort *joint, uint32_t wave,
 			      uint32_t run)
 {
-	const struct merge_plan *merge = external_rank_merge(joint->rank);
+	const struct merge_plan *merge = joint->rank->merge;
 	uint64_t bytes = 0;
 
 	for (uint32_t b = merge_plan_block(merge, wave, run);
@@ -268,7 +268,7 @@ static uint64_t wave_bytes_of(const struct joint_sort *joint, uint32_t wave,
  * sends them. */
 static void expect_wave(struct joint_sort *joint, uint32_t wave)
 {
-	const struct merge_plan *merge = external_rank_merge(joint->rank);
+	const struct merge_plan *merge = joint->rank->merge;
 	uint64_t at = 0;
 
 	joint->area = external_rank_area(joint->rank, wave);
@@ -312,7 +312,7 @@ static int exchange_wave(struct joint_sort *joint, uint32_t wave,
 	error = exchange_begin(joint->exchange, &collective, failure);
 	if (error == 0)
 		error = exchange_receive(joint->exchange, failure);
-	if (error == 0 && wave < external_rank_merge(joint->rank)->piece_count)
+	if (error == 0 && wave < joint->rank->merge->piece_count)
 		external_rank_give(joint->rank, wave,
 				   joint->received[wave % 2]);
 	if (error == 0)
@@ -327,7 +327,7 @@ static int exchange_wave(struct joint_sort *joint, uint32_t wave,
 /* Records of all blocks of our part but the lead's. */
 static uint64_t part_records(const struct joint_sort *joint)
 {
-	const struct merge_plan *merge = external_rank_merge(joint->rank);
+	const struct merge_plan *merge = joint->rank->merge;
 	uint32_t piece = merge->has_lead ? 1 : 0;
 	uint64_t records = 0;
 
@@ -418,7 +418,7 @@ static int open_output(struct joint_sort *joint, struct failure *failure)
 
 static int exchange_waves(struct joint_sort *joint, struct failure *failure)
 {
-	uint32_t pieces = external_rank_merge(joint->rank)->piece_count;
+	uint32_t pieces = joint->rank->merge->piece_count;
 	int error =
 		external_rank_start_sending(joint->rank, joint->runs.wants,
 					    joint->runs.wave_count, failure);
@@ -456,7 +456,7 @@ static void add_ns(const struct joint_sort *joint, enum cluster_figure figure,
 
 static int sort(struct joint_sort *joint, struct failure *failure)
 {
-	const struct run_index *index = external_rank_index(joint->rank);
+	const struct run_index *index = joint->rank->index;
 	uint64_t since_ns = clock_now_ns();
 	int error = make_runs(joint, failure);
 
@@ -471,9 +471,8 @@ static int sort(struct joint_sort *joint, struct failure *failure)
 	if (error == 0)
 		error = plan_merge(joint, failure);
 	if (error == 0)
-		error = cluster_runs_tell_wants(
-			&joint->runs, index, external_rank_merge(joint->rank),
-			failure);
+		error = cluster_runs_tell_wants(&joint->runs, index,
+						joint->rank->merge, failure);
 	add_ns(joint, CLUSTER_ARRANGE_NS, &since_ns);
 	joint->external->result->bucketed_ns = since_ns;
 	if (error == 0)

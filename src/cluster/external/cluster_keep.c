@@ -356,8 +356,8 @@ static bool begin(struct cluster_keep *keep)
 	unsigned own = keep->rank->rank;
 	bool any = false;
 
-	keep->given = external_rank_given(keep->own);
-	keep->kept = external_rank_kept(keep->own);
+	keep->given = keep->own->given;
+	keep->kept = keep->own->kept;
 	for (unsigned i = 0; i < keep->rank->node_count; i++) {
 		if (!cluster_keepers_is_source(keep->hellos, keep->keeper, i))
 			continue;
