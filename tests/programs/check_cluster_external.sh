@@ -422,12 +422,12 @@ case_gather_unique()
 	done
 	start_external 4 --unique
 	wait_ranks 0 1 2 3
-	expect_refused '^blinksort: --gather: .*: write parts, or sort without '
+	expect_ranks_refuse '^blinksort: --gather: .*: write parts, or sort '
 	for option in --shared-input --roles=keep:2; do
 		statuses=() pids=()
 		MEMORY=1G start_external 4 --unique "$option"
 		wait_ranks 0 1 2 3
-		expect_refused '^blinksort: --gather: .*: write parts, or sort '
+		expect_ranks_refuse '^blinksort: --gather: .*: write parts, or sort '
 	done
 	[ ! -e whole.out ] || fail "there is an output"
 }
