@@ -1,8 +1,10 @@
 /* daemon.c - the loop of blinkd: datagrams in, jobs started, replies out */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
@@ -11,12 +13,13 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/failure.h"
+#include "net/address.h"
 #include "shell/command.h"
 #include "shell/daemon.h"
 #include "shell/history.h"
 #include "shell/inbox.h"
-#include "shell/job_wire.h"
-#include "shell/listener.h"
+#include "shell/job.h"
 #include "shell/replay.h"
 #include "shell/start.h"
 
@@ -90,13 +93,53 @@ static size_t body_room(const struct requester *to)
 	return to->length_bytes - WIRE_HEADER_BYTES;
 }
 
+/* Copies the last bytes of a stream, as many as there is room for. */
+static size_t put_tail(const struct stream *stream, uint8_t *to, size_t room)
+{
+	uint64_t begin = stream_begin(stream);
+
+	if (stream->total_bytes - begin > room)
+		begin = stream->total_bytes - room;
+	return stream_copy(stream, begin, to, room);
+}
+
+/* Fills the body with the state of the job and, as far as there is room, the
+ * last bytes of its output, stderr first to be kept.  body_bytes is the room,
+ * at least sizeof(struct wire_job).  Returns how many bytes were written. */
+static size_t put_job(const struct job *job, uint8_t *body, size_t body_bytes)
+{
+	const struct stream *out = &job->streams[JOB_STDOUT];
+	const struct stream *err = &job->streams[JOB_STDERR];
+	size_t room = body_bytes - sizeof(struct wire_job);
+	uint8_t *tails = body + sizeof(struct wire_job);
+	uint64_t end_ns = job->end_ns ? job->end_ns : clock_now_ns();
+	size_t err_bytes = MIN(room, err->total_bytes);
+	size_t out_bytes = put_tail(out, tails, room - err_bytes);
+	struct wire_job wire = {
+		.state = le32_store(job->state),
+		.code = le32_store((uint32_t)job->code),
+		.elapsed_ns = le64_store(end_ns - job->begin_ns),
+		.user_ns = le64_store(job->user_ns),
+		.system_ns = le64_store(job->system_ns),
+		.max_rss_bytes = le64_store(job->max_rss_bytes),
+		.stdout_total = le64_store(out->total_bytes),
+		.stderr_total = le64_store(err->total_bytes),
+		.stdout_bytes = le32_store((uint32_t)out_bytes),
+	};
+
+	err_bytes = put_tail(err, tails + out_bytes, err_bytes);
+	wire.stderr_bytes = le32_store((uint32_t)err_bytes);
+	memcpy(wire.job, job->id, WIRE_JOB_BYTES);
+	memcpy(body, &wire, sizeof(wire));
+	return sizeof(wire) + out_bytes + err_bytes;
+}
+
 static void reply_job(struct daemon *daemon, const struct requester *to,
 		      const struct job *job)
 {
 	uint8_t body[WIRE_LONG_BODY_BYTES];
 
-	reply(daemon, to, WIRE_JOB, body,
-	      job_wire_put(job, body, body_room(to)));
+	reply(daemon, to, WIRE_JOB, body, put_job(job, body, body_room(to)));
 }
 
 /* Replies about a job that is not in the table. */
@@ -462,11 +505,67 @@ static void take_signals(struct daemon *daemon)
 
 /* --- life ---------------------------------------------------------------- */
 
+static bool is_wildcard(const struct address *address)
+{
+	const struct sockaddr_in *v4 = (const void *)&address->socket;
+	const struct sockaddr_in6 *v6 = (const void *)&address->socket;
+
+	if (address->socket.ss_family == AF_INET)
+		return v4->sin_addr.s_addr == htonl(INADDR_ANY);
+	return IN6_IS_ADDR_UNSPECIFIED(&v6->sin6_addr);
+}
+
+/* Returns 0, or an errno value. */
+static int bind_socket(int socket, struct address *address)
+{
+	struct sockaddr *name = (struct sockaddr *)&address->socket;
+
+	if (bind(socket, name, address->length) < 0 ||
+	    getsockname(socket, name, &address->length) < 0)
+		return errno;
+	return 0;
+}
+
+/* Binds a UDP socket to *address, whose port may be 0: then *address gets the
+ * port that the kernel chose.  An address that stands for many is refused,
+ * since the name of the node holds the address as clients write it.  Returns
+ * the socket, or -errno with *failure filled. */
+static int listen_to(struct address *address, struct failure *failure)
+{
+	char text[ADDRESS_TEXT_BYTES];
+	int fd, error;
+
+	address_format(address, text);
+	if (is_wildcard(address))
+		return failure_set(
+			failure, EXIT_USAGE, "--listen", 0,
+			"%s: stands for many addresses; expected the "
+			"one that clients use",
+			text);
+	fd = socket(address->socket.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return failure_set(failure, EXIT_PEER, "--listen", errno,
+				   "%s: no socket", text);
+	error = bind_socket(fd, address);
+	if (error == 0)
+		return fd;
+	close(fd);
+	if (error == EADDRINUSE)
+		return failure_set(failure, EXIT_PEER, "--listen", 0,
+				   "%s: another program, maybe blinkd, listens "
+				   "there",
+				   text);
+	if (error == EADDRNOTAVAIL)
+		return failure_set(failure, EXIT_PEER, "--listen", 0,
+				   "%s: not an address of this machine", text);
+	return failure_set(failure, EXIT_PEER, "--listen", error, "%s", text);
+}
+
 int daemon_open(struct daemon **result, const struct daemon_options *options,
 		struct failure *failure)
 {
 	struct address address = options->listen;
-	int socket = listener_open(&address, failure);
+	int socket = listen_to(&address, failure);
 	struct daemon *daemon;
 
 	if (socket < 0)

@@ -1,10 +1,17 @@
+/*
+ * scratch.c - room for what does not fit into memory, in files without names
+ */
 #include "io/scratch.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/magic.h>
+#include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -15,7 +22,6 @@
 #include "base/failure.h"
 #include "base/format.h"
 #include "io/direct.h"
-#include "io/scratch_file.h"
 #include "system/ramdisk.h"
 
 /* Room allocated at once: ext4 does it in a millisecond, while a disk writes as
@@ -479,12 +485,87 @@ static int look_at_file(struct scratch_directory *directory)
 	return 0;
 }
 
+/* Random names of 64 bits that exist already: two are no accident. */
+#define HIDDEN_NAME_TRIES 2
+
+/* A hidden file that has its name for a moment only.  The descriptor or -errno.
+ */
+static int make_and_unlink(int folder_fd, const char *name)
+{
+	int fd = openat(folder_fd, name,
+			O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			0600);
+	int error;
+
+	if (fd < 0)
+		return -errno;
+	if (unlinkat(folder_fd, name, 0) == 0)
+		return fd;
+	error = errno;
+	close(fd);
+	return -error;
+}
+
+static int make_hidden(int folder_fd)
+{
+	sigset_t all, old;
+	int fd = -EEXIST;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &old);
+	for (unsigned i = 0; i < HIDDEN_NAME_TRIES && fd == -EEXIST; i++) {
+		char name[64];
+		uint64_t random;
+
+		if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+			fd = -EIO;
+		else {
+			snprintf(name, sizeof(name),
+				 ".blinksort-scratch-%016" PRIx64, random);
+			fd = make_and_unlink(folder_fd, name);
+		}
+	}
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return fd;
+}
+
+/* By O_EXCL it can never get a name. */
+static int make_file(int folder_fd)
+{
+	int fd = openat(folder_fd, ".", O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC,
+			0600);
+
+	if (fd >= 0)
+		return fd;
+	/* No O_TMPFILE here: the file system's answer, an old kernel's, and
+	 * that of an old kernel's C library. */
+	if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL &&
+	    errno != ENOENT)
+		return -errno;
+	return make_hidden(folder_fd);
+}
+
+/* Make a file in the folder that never gets a name or, where the file system
+ * has no O_TMPFILE, loses it at once: scratch.h says what may be left of it.
+ * Its descriptor, to read and write, or -errno. */
+static int make_scratch_file(const char *folder_path)
+{
+	int folder_fd = open(folder_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int fd;
+
+	if (folder_fd < 0)
+		return -errno;
+	fd = make_file(folder_fd);
+	close(folder_fd);
+	return fd;
+}
+
 static int open_directory(struct scratch *scratch, const char *path,
 			  struct failure *failure)
 {
 	unsigned number = scratch->directory_count++;
 	struct scratch_directory *directory = &scratch->directories[number];
-	int fd = scratch_file_make(path), error;
+	int fd = make_scratch_file(path), error;
 
 	*directory = (struct scratch_directory){
 		.path = path,

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,6 @@
 #include "probe/network_probe.h"
 #include "probe/noise_probe.h"
 #include "probe/spawn_probe.h"
-#include "programs/blinkprobe/memory_report.h"
 #include "programs/blinkprobe/model_options.h"
 #include "programs/blinkprobe/noise_report.h"
 
@@ -328,6 +328,43 @@ static int complete_memory_probe(struct options *options,
 	return 0;
 }
 
+static void print_node(const char *key, int node)
+{
+	if (node < 0)
+		printf(", \"%s\": null", key);
+	else
+		printf(", \"%s\": %d", key, node);
+}
+
+/* Where the areas lie; null: nobody has asked, or the kernel does not tell. */
+static void print_places(const uint64_t *bytes_on)
+{
+	bool any = false;
+
+	fputs(", \"numa\": ", stdout);
+	for (unsigned i = 0; i < TOPOLOGY_NODES_MAX; i++) {
+		if (bytes_on[i] == 0)
+			continue;
+		printf("%s{\"node\": %u, \"memory_bytes\": %" PRIu64 "}",
+		       any ? ", " : "[", i, bytes_on[i]);
+		any = true;
+	}
+	fputs(any ? "]" : "null", stdout);
+}
+
+static void print_memory(const struct memory_probe *probe,
+			 const struct memory_figures *figures)
+{
+	printf(", \"area_bytes\": %" PRIu64 ", \"block_bytes\": %" PRIu64
+	       ", \"threads\": %u, \"thread_bytes\": %" PRIu64
+	       ", \"thread_accesses\": %" PRIu64,
+	       probe->area_bytes, probe->block_bytes, probe->threads,
+	       memory_probe_moved_bytes(probe), memory_probe_accesses(probe));
+	print_node("cpu_node", probe->cpu_node);
+	print_node("memory_node", probe->memory_node);
+	print_places(figures->bytes_on);
+}
+
 static int run_memory(const struct memory_probe *memory,
 		      struct memory_figures *figures, struct failure *failure)
 {
@@ -335,7 +372,7 @@ static int run_memory(const struct memory_probe *memory,
 		return log_failure(failure);
 	print_head("memory");
 	printf(", \"pattern\": \"%s\"", patterns[memory->pattern]);
-	memory_report_print(memory, figures);
+	print_memory(memory, figures);
 	print_samples("samples_ns", figures->samples_ns, memory->rounds);
 	puts("}");
 	return stdout_finish();

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "base/stdout.h"
+#include "base/template.h"
 #include "cluster/cluster.h"
 #include "io/pipe.h"
 #include "programs/blinksort/blinksort_help.h"
@@ -20,15 +21,14 @@
 #include "programs/blinksort/external_options.h"
 #include "programs/blinksort/external_report.h"
 #include "programs/blinksort/mpi_link.h"
-#include "programs/blinksort/numa_options.h"
 #include "programs/blinksort/output_options.h"
-#include "programs/blinksort/rank_paths.h"
 #include "programs/blinksort/rank_report.h"
 #include "programs/blinksort/shape_options.h"
 #include "programs/blinksort/sort_report.h"
 #include "programs/blinksort/stream_options.h"
 #include "programs/blinksort/suppose_options.h"
 #include "sort/sorter.h"
+#include "system/numa.h"
 #include "system/thread_pool.h"
 
 enum {
@@ -142,6 +142,30 @@ static int take_kernel(struct options *options, struct failure *failure)
 		return options_refuse(reader, failure,
 				      "not auto, scalar, avx2 or avx512");
 	return 0;
+}
+
+/* --- NUMA nodes -------------------------------------------------------------
+ */
+
+/* Take --numa's value, or NULL: "auto", "off", or nodes in numactl's syntax, to
+ * which this process, while it has one thread, is then confined. */
+static int apply_nodes(const char *value, struct sorter_config *config,
+		       struct failure *failure)
+{
+	struct topology topology;
+	uint64_t nodes;
+	int error;
+
+	if (!value || strcmp(value, "auto") == 0)
+		return 0;
+	if (strcmp(value, "off") == 0) {
+		config->ignores_nodes = true;
+		return 0;
+	}
+	topology_read(&topology);
+	topology_read_nodes(&topology);
+	error = numa_parse(value, &topology, &nodes, failure);
+	return error ? error : numa_confine(nodes, &topology, failure);
 }
 
 /* --- the command line ----------------------------------------------------- */
@@ -441,6 +465,38 @@ static int report(const struct options *options,
 	return stdout_finish();
 }
 
+#define HOST_BYTES_MAX 256
+
+/* Replace each path that has a '%' by what template_fill() makes of it, in
+ * memory that is kept until the process ends.  The host's name is what
+ * gethostname(2) tells. */
+static int fill_paths(const struct rank *rank, const char **paths,
+		      unsigned count, struct failure *failure)
+{
+	char host[HOST_BYTES_MAX + 1] = { 0 };
+	const struct template_values values = {
+		.rank = rank->rank,
+		.node_count = rank->node_count,
+		.host = host,
+	};
+
+	gethostname(host, HOST_BYTES_MAX);
+	for (unsigned i = 0; i < count; i++) {
+		size_t bytes;
+		char *path;
+
+		if (!strchr(paths[i], '%'))
+			continue;
+		bytes = template_fill(NULL, 0, paths[i], &values) + 1;
+		path = malloc(bytes);
+		if (!path)
+			return failure_no_memory(failure);
+		template_fill(path, bytes, paths[i], &values);
+		paths[i] = path;
+	}
+	return 0;
+}
+
 /* The names of all files may hold the rank. */
 static int take_rank(void *context, const struct rank *rank,
 		     struct failure *failure)
@@ -448,19 +504,17 @@ static int take_rank(void *context, const struct rank *rank,
 	struct options *options = context;
 	struct sorter_config *config = &options->config;
 	struct external_options *external = &options->external;
-	int error =
-		rank_paths_fill(rank, (const char **)options->reader.operands,
-				config->input_count, failure);
+	int error = fill_paths(rank, (const char **)options->reader.operands,
+			       config->input_count, failure);
 
 	if (error == 0)
-		error = rank_paths_fill(rank, options->outputs.paths,
-					config->output_count, failure);
+		error = fill_paths(rank, options->outputs.paths,
+				   config->output_count, failure);
 	if (error == 0)
-		error = rank_paths_fill(rank, external->scratch_paths,
-					external->config.scratch_count,
-					failure);
+		error = fill_paths(rank, external->scratch_paths,
+				   external->config.scratch_count, failure);
 	if (error == 0 && config->trace_path)
-		error = rank_paths_fill(rank, &config->trace_path, 1, failure);
+		error = fill_paths(rank, &config->trace_path, 1, failure);
 	if (error == 0)
 		external_options_complete(
 			external,
@@ -579,8 +633,8 @@ int main(int argc, char **argv)
 		return print_info(&options, ret, &failure);
 	if (ret < 0 || complete_options(&options, &failure) < 0)
 		return rank_report_failure(&failure);
-	if (numa_options_apply(options_value(&options.reader, OPTION_NUMA),
-			       &options.config, &failure) < 0)
+	if (apply_nodes(options_value(&options.reader, OPTION_NUMA),
+			&options.config, &failure) < 0)
 		return rank_report_failure(&failure);
 	if (check_page_size(&failure) < 0)
 		return log_failure(&failure);
