@@ -95,7 +95,8 @@ const char *key_text_parse(const char *text, struct key_field *field)
 	text = colon + 1;
 	colon = strchr(text, ':');
 	if (colon && strcmp(colon, DESCENDING) != 0)
-		return "what follows the second colon is not desc";
+		return "what follows the second colon is not desc; ascending "
+		       "is the default";
 	field->is_descending = colon != NULL;
 	if (!copy_word(word, sizeof(word), text, colon ? colon : end))
 		return "the length or type is too long";

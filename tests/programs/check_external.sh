@@ -236,12 +236,24 @@ case_explain_cache()
 {
 	make_in
 	expect_sorted in -o out --io=mmap --explain
+	expect_match '^input .*: [0-9]* records of 100 bytes$' "$STDOUT"
 	expect_match ' suffice, as the input stays in the page cache:$' "$STDOUT"
 	expect_sorted in -o out --io=buffered --explain
 	expect_match ' suffice, as the input is read into memory:$' "$STDOUT"
 	expect_sorted in -o out "${LITTLE[@]}" -T . --explain
-	expect_match '^at once   it would take [0-9.]+ MiB, as the input is read' \
+	expect_match '^in memory it would take [0-9.]+ MiB, as the input is read' \
 		"$STDOUT"
+}
+
+# A hole is read without a disk.
+case_explain_holes()
+{
+	make_in
+	expect_sorted in -o out "${LITTLE[@]}" -T . --explain
+	! grep '^holes' "$STDOUT" || fail "no hole is there"
+	truncate -s 100M in
+	expect_sorted in -o out "${LITTLE[@]}" -T . --explain
+	expect_match '^holes     only .* of 100.0 MiB are on the disk: ' "$STDOUT"
 }
 
 # More than blinksort does is planned, and called so.
@@ -415,6 +427,9 @@ case_bad_directory()
 		expect_refused 3 "$bad: " in -o out "${LITTLE[@]}" -T one -T \
 			"$bad"
 	done
+	# It is no memory before it is a folder.
+	expect_refused 3 '^/dev/shm/missing: ' in -o out "${LITTLE[@]}" -T \
+		/dev/shm/missing
 	# What fits into memory needs none.
 	expect_sorted in -o out -T missing
 }
@@ -720,6 +735,7 @@ check bad_directory case_bad_directory
 check_able be_nobody not_writable case_not_writable
 check_able mount explain_in_little_room case_explain_in_little_room
 check explain_cache case_explain_cache
+check explain_holes case_explain_holes
 check explain_small_files case_explain_small_files
 check explain_unmeasured case_explain_unmeasured
 check_able mount explain_when_full case_explain_when_full

@@ -302,7 +302,8 @@ case_values()
 		blinksort in -o out --key=:u8
 	refused "--key=5:0: the length is not a number from 1 to 16777216" \
 		blinksort in -o out --key=5:0
-	refused "--key=0:u32:asc: what follows the second colon is not desc" \
+	refused "--key=0:u32:asc: what follows the second colon is not desc;\
+ ascending is the default" \
 		blinksort in -o out --key=0:u32:asc
 	for key in 5:desc 5::desc 5:u65 5:u7 5:u256 5:u8be 5:f16 5:f128 5:i \
 		5:F64 5:u32le 5:; do

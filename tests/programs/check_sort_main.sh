@@ -286,6 +286,22 @@ case_trace()
 	END
 }
 
+# A user who gives a key has records of another size, more often than not.  A script
+# gets no line more.
+case_default_size_is_told()
+{
+	local by='blinksort: taken by default: --record-size=100'
+
+	"$BIN/blinkgen" 100 in
+	with_terminal "$BIN/blinksort" in -o out --key=8:u32 >shown
+	tr -d '\r' <shown | expect_same - <(echo "$by")
+	with_terminal "$BIN/blinksort" in -o out >shown
+	with_terminal "$BIN/blinksort" in -o out --key=8:u32 \
+		--record-size=100 >>shown
+	"$BIN/blinksort" in -o out --key=8:u32 >>shown 2>&1
+	expect_empty shown
+}
+
 case_help()
 {
 	local option
@@ -318,6 +334,7 @@ check json_keys case_json_keys
 check output_io case_output_io
 check trace_one_thread case_trace auto 1
 check trace_five_threads case_trace auto 5
+check default_size_is_told case_default_size_is_told
 check help case_help
 check version case_version
 

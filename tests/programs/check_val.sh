@@ -47,8 +47,7 @@ hint_of()
 # on_terminal ARGUMENT...: the last line that a terminal shows
 on_terminal()
 {
-	expect_status 1 python3 -c 'import os, pty, sys
-sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))' "$VAL" "$@" >out
+	expect_status 1 with_terminal "$VAL" "$@" >out
 	tr -d '\r' <out | tail -n 1
 }
 

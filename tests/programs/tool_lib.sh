@@ -332,6 +332,14 @@ expect_status()
 	[ $got = "$want" ] || fail "exit status $got, not $want: $*"
 }
 
+# with_terminal COMMAND...: all three streams are a terminal, and what it shows goes
+# to standard output
+with_terminal()
+{
+	python3 -c 'import os, pty, sys
+sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))' "$@"
+}
+
 # expect_one_line FILE: one line, ended, with something in it.
 expect_one_line()
 {

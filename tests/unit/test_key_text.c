@@ -119,7 +119,8 @@ static void key_text_format__has_room(void **state)
 	"the type is not u8, u16, u32, u64, u128, i8 to i128, f32 or f64, "    \
 	"nor one of them with be behind it, nor a length; numbers are little " \
 	"endian without be"
-#define BAD_END "what follows the second colon is not desc"
+#define BAD_END                                                                \
+	"what follows the second colon is not desc; ascending is the default"
 #define TOO_LONG "the length or type is too long"
 
 static void key_text_parse__refuses(void **state)

@@ -436,7 +436,8 @@ static int explain(const struct options *options,
 		external_report_explain(&options->external.config,
 					&options->explanation, result);
 	else
-		external_report_explain_memory(result, json);
+		external_report_explain_memory(
+			result, options->config.shape.size, json);
 	status = stdout_finish();
 	if (status == EXIT_DONE && options->is_external)
 		status = options->explanation.refusal.status;
@@ -602,6 +603,18 @@ static int print_info(struct options *options, int question,
 	return stdout_finish();
 }
 
+/* A user who gives a key has other records than those of the benchmark, and any
+ * file may have a multiple of 100 bytes.  A script gets no line more. */
+static void hint_at_default_size(const struct options *options)
+{
+	const struct options_reader *reader = &options->reader;
+
+	if (options_given(reader, OPTION_KEY) &&
+	    !options_given(reader, OPTION_RECORD_SIZE) && isatty(STDERR_FILENO))
+		shape_options_tell_defaults(&options->config.shape, true,
+					    false);
+}
+
 int main(int argc, char **argv)
 {
 	static struct options options = {
@@ -636,6 +649,7 @@ int main(int argc, char **argv)
 	if (apply_nodes(options_value(&options.reader, OPTION_NUMA),
 			&options.config, &failure) < 0)
 		return rank_report_failure(&failure);
+	hint_at_default_size(&options);
 	if (check_page_size(&failure) < 0)
 		return log_failure(&failure);
 	/* A file beyond the limit is then an error of write(2), which says so,

@@ -1,3 +1,6 @@
+/*
+ * external_options.c - reads the options of a sort beyond memory
+ */
 #include "programs/blinksort/external_options.h"
 
 #include <libgen.h>
@@ -5,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "base/log.h"
@@ -90,7 +94,9 @@ void external_options_warn(const struct external_options *options)
 	if (options->config.sort->memory_bytes == 0)
 		return;
 	for (unsigned i = 0; i < options->config.scratch_count; i++)
-		if (ramdisk_has(options->scratch_paths[i]))
+		/* Of a folder that is missing, the sort tells. */
+		if (access(options->scratch_paths[i], F_OK) == 0 &&
+		    ramdisk_has(options->scratch_paths[i]))
 			log_about(options->scratch_paths[i],
 				  "scratch files here are memory, which "
 				  "--memory does not count");

@@ -1,9 +1,14 @@
+/*
+ * external_report.c - prints the plan, the progress and the result of a sort
+ * beyond memory
+ */
 #include "programs/blinksort/external_report.h"
 
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -200,14 +205,35 @@ static void print_time(const struct external_explanation *explanation)
 			print_pass_time(forecast, (enum external_pass)p);
 }
 
-static void print_at_once(const struct sorter_result *result)
+static void print_in_memory(const struct sorter_result *result)
 {
 	struct texts t;
 
 	if (result->memory_bytes > 0 && result->io != INPUT_AUTO)
-		printf("at once   it would take %s, as %s\n",
+		printf("in memory it would take %s, as %s\n",
 		       format_size(t.text[0], result->memory_bytes),
 		       describe_input(result->io));
+}
+
+/* Reading a hole asks no disk. */
+static void print_holes(const struct sorter_config *sort)
+{
+	uint64_t bytes = 0, disk_bytes = 0;
+	struct stat file;
+	struct texts t;
+
+	for (unsigned i = 0; i < sort->input_count; i++) {
+		if (stat(sort->input_paths[i], &file) < 0 ||
+		    !S_ISREG(file.st_mode))
+			continue;
+		bytes += (uint64_t)file.st_size;
+		disk_bytes += 512 * (uint64_t)file.st_blocks;
+	}
+	if (disk_bytes < bytes / 2)
+		printf("holes     only %s of %s are on the disk: the input is "
+		       "read at another rate\n",
+		       format_size(t.text[0], disk_bytes),
+		       format_size(t.text[1], bytes));
 }
 
 void external_report_explain(const struct external_config *config,
@@ -217,13 +243,14 @@ void external_report_explain(const struct external_config *config,
 	char refusal[REFUSAL_BYTES];
 
 	print_plan(explanation);
-	print_at_once(result);
+	print_in_memory(result);
 	if (explanation->plan.way == EXTERNAL_BY_RUNS)
 		print_scratch(config, explanation);
 	if (explanation->rates.both == 0)
 		print_unmeasured(&explanation->unmeasured);
 	else
 		print_time(explanation);
+	print_holes(config->sort);
 	if (explanation->refused)
 		printf("refused   blinksort does not do that: %s\n",
 		       explanation->refused);
@@ -244,7 +271,7 @@ static void print_sources(const char *memory, const char *threads)
 }
 
 void external_report_explain_memory(const struct sorter_result *result,
-				    bool json)
+				    uint32_t record_size, bool json)
 {
 	char size[FORMAT_SIZE_BYTES], memory[FORMAT_SIZE_BYTES];
 
@@ -258,13 +285,13 @@ void external_report_explain_memory(const struct sorter_result *result,
 		puts("}");
 		return;
 	}
-	printf("input     %s: %" PRIu64 " records\n"
+	printf("input     %s: %" PRIu64 " records of %" PRIu32 " bytes\n"
 	       "memory    %s suffice",
 	       format_size(size, result->size_bytes), result->record_count,
-	       format_size(memory, result->memory_bytes));
+	       record_size, format_size(memory, result->memory_bytes));
 	if (result->io != INPUT_AUTO)
 		printf(", as %s", describe_input(result->io));
-	puts(":\n          it is sorted at once, without scratch files");
+	puts(":\n          it is sorted in memory, without scratch files");
 	printf("threads   %u\n", result->threads);
 	print_limits(result->memory_source, result->threads_source);
 }

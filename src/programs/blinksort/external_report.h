@@ -8,7 +8,7 @@
 #include "external/external_sort.h"
 
 /* For --explain, as a text or as one JSON document.  The result says what a
- * sort at once would take.  The last one is for a sort that fits into memory.
+ * sort in memory would take.  The last one is for a sort that fits into memory.
  */
 void external_report_explain(const struct external_config *config,
 			     const struct external_explanation *explanation,
@@ -17,7 +17,7 @@ void external_report_explain_json(
 	const struct external_config *config,
 	const struct external_explanation *explanation);
 void external_report_explain_memory(const struct sorter_result *result,
-				    bool json);
+				    uint32_t record_size, bool json);
 
 /* An external_progress_fn that needs no context: a line on the terminal, over
  * the line before.  The second function removes it. */

@@ -1,5 +1,12 @@
+/*
+ * shape_options.c - reads the options that describe records
+ */
 #include "programs/blinksort/shape_options.h"
 
+#include <stdio.h>
+
+#include "base/base.h"
+#include "base/log.h"
 #include "record/key_text.h"
 
 int shape_options_size(struct options_reader *reader,
@@ -43,4 +50,17 @@ int shape_options_complete(struct record_shape *shape, bool reverse,
 		key_list_reverse(keys);
 	key_list_complete(keys, shape->size);
 	return 0;
+}
+
+void shape_options_tell_defaults(const struct record_shape *shape, bool size,
+				 bool key)
+{
+	char text[32] = "";
+
+	if (key)
+		snprintf(text, sizeof(text), " --key=0:%u",
+			 MIN(RECORD_KEY_LENGTH_DEFAULT, shape->size));
+	if (size || key)
+		log_warnx("taken by default:%s%s",
+			  size ? " --record-size=100" : "", text);
 }

@@ -27,4 +27,9 @@ int shape_options_key(struct options_reader *reader, struct record_shape *shape,
 int shape_options_complete(struct record_shape *shape, bool reverse,
 			   struct failure *failure);
 
+/* Say on stderr which defaults were taken: that of --record-size, and that of
+ * --key for this shape. */
+void shape_options_tell_defaults(const struct record_shape *shape, bool size,
+				 bool key);
+
 #endif /* SHAPE_OPTIONS_H */

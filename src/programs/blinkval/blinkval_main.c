@@ -37,14 +37,16 @@ static const char help[] =
 "Usage: blinkval [OPTION]... FILE...\n"
 "Check that records are in order: those of 100 bytes as valsort does, or any\n"
 "others of one size.  Several files are the parts of one output.  If FILE is -,\n"
-"read standard input.  The report goes to stderr.\n"
+"read standard input.  The report goes to stderr, and counts records from 0.\n"
 "\n"
 "      --record-size=BYTES   take records of this size (100)\n"
-"      --key=OFFSET:LENGTH   compare this slice of a record (0:10)\n"
-"      --key=OFFSET:TYPE     compare this number: u8 to u128, i8 to i128, f32 or\n"
+"      --key=OFFSET:LENGTH[:desc]\n"
+"                            compare this slice of a record (0:10); with :desc,\n"
+"                            descending\n"
+"      --key=OFFSET:TYPE[:desc]\n"
+"                            compare this number: u8 to u128, i8 to i128, f32 or\n"
 "                            f64, little endian, or u16be and so on; up to eight\n"
-"                            keys, the first weighs most; :desc behind a key\n"
-"                            reverses it\n"
+"                            keys, the first weighs most\n"
 "  -r, --reverse             expect the whole order reversed\n"
 "  -u, --unique              fail if there are duplicate keys\n"
 "      --device-bytes=SIZE   read the first SIZE bytes of each block device (all)\n"
@@ -188,18 +190,11 @@ static void report_difference(const struct tally *tally,
 static void hint_at_defaults(const struct options *options, bool key_matters)
 {
 	bool size = options->has_default_size, key = options->has_default_key;
-	char text[32] = "";
 
 	if (options->of_summaries || (size && key && !isatty(STDERR_FILENO)))
 		return;
-	key = key && key_matters;
-	if (key)
-		snprintf(text, sizeof(text), " --key=0:%u",
-			 MIN(RECORD_KEY_LENGTH_DEFAULT,
-			     options->files.shape.size));
-	if (size || key)
-		log_warnx("taken by default:%s%s",
-			  size ? " --record-size=100" : "", text);
+	shape_options_tell_defaults(&options->files.shape, size,
+				    key && key_matters);
 }
 
 /* Why the output may have more or fewer records than its input. */
