@@ -71,21 +71,13 @@ rooms()
 		$1 == $2 && $3 != $4 { print $3, $4 }' | sort -u
 }
 
-# Whose files still call each other.
-readonly OPEN_FOLDERS="src/net"
-
 # roommates: of "MODULE OTHER" lines, those within one folder
 roommates()
 {
-	awk -v open="$OPEN_FOLDERS" '
-		BEGIN {
-			n = split(open, name)
-			for (i = 1; i <= n; i++)
-				is_open[name[i]] = 1
-		}
+	awk '
 		{ from = $1; to = $2 }
 		{ sub("/[^/]*$", "", from); sub("/[^/]*$", "", to) }
-		from == to && !(from in is_open)'
+		from == to'
 }
 
 # circles < "FROM TO" lines: prints what stands in a circle
