@@ -7,13 +7,6 @@
 
 /* --- the reading team: fill a batch with a piece -------------------------- */
 
-static void run_pass(void *context, unsigned worker)
-{
-	struct batch *batch = context;
-
-	bucketing_pass(&batch->bucketing, worker, false, true);
-}
-
 /* The first keys of the piece's blocks are its sample: one of some hundred
  * records, from all parts of the piece.  Lane 0 lends its memory for it. */
 static void sample_piece(const struct external *external, struct batch *batch)
@@ -61,7 +54,7 @@ int external_fill_piece(struct external *external, struct batch *batch)
 	}
 	batch_begin(batch, &external->reading.wiring, &config);
 	sample_piece(external, batch);
-	thread_pool_run(&external->reading.readers, run_pass, batch);
+	batch_pass(batch, &external->reading.readers, false, true);
 	if (first_failure_stops(&external->failure))
 		return -1;
 	batch_count_crowded(batch);
@@ -106,11 +99,14 @@ static void release_blocks(struct external_runs *runs, uint32_t block,
 	const struct run_block *blocks = runs->index.blocks;
 
 	while (block < end) {
-		struct scratch_place place = run_block_place(&blocks[block]);
+		struct scratch_place place = {
+			.directory = blocks[block].directory,
+			.offset_bytes = ROUND_UP(blocks[block].offset_bytes,
+						 PAGE_BYTES),
+		};
 		uint64_t end_bytes = ROUND_DOWN(
 			end_of_extent(blocks, &block, end), PAGE_BYTES);
 
-		place.offset_bytes = ROUND_UP(place.offset_bytes, PAGE_BYTES);
 		if (place.offset_bytes < end_bytes)
 			scratch_release(&runs->scratch, &place,
 					end_bytes - place.offset_bytes);

@@ -250,7 +250,7 @@ const struct outgoing_message *external_rank_send(struct external_rank *rank,
 {
 	if (wave + 1 < rank->outgoing.request.wave_count)
 		thread_pool_launch(&rank->sender, read_wave, rank);
-	return outgoing_messages(&rank->outgoing, wave);
+	return rank->outgoing.messages[wave % 2];
 }
 
 /* --- pass 2 --------------------------------------------------------------- */

@@ -56,7 +56,9 @@ struct outgoing {
 	struct outgoing_request request;
 	uint32_t read_waves; /* have been read */
 	gather_fn *gather;
-	struct outgoing_message *messages[2]; /* [rank_count], owned */
+	/* [rank_count], owned: of the even and of the odd one of the last two
+	 * waves that have been read. */
+	struct outgoing_message *messages[2];
 	struct read_ahead reads;
 	struct outgoing_cursor ahead, at; /* to be read; to be copied */
 	/* What is left of the unit at hand. */
@@ -79,14 +81,6 @@ int outgoing_open(struct outgoing *outgoing,
 /* Read the next wave, in place of the last but one.  0 or -errno with *failure
  * filled. */
 int outgoing_read(struct outgoing *outgoing, struct failure *failure);
-
-/* The messages of a wave that has been read, [rank_count]: of the last one or
- * the one before. */
-static inline const struct outgoing_message *
-outgoing_messages(const struct outgoing *outgoing, uint32_t wave)
-{
-	return outgoing->messages[wave % 2];
-}
 
 /* Safe on a zeroed one. */
 void outgoing_close(struct outgoing *outgoing);

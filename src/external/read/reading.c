@@ -303,20 +303,6 @@ int reading_begin(struct reading *reading, const struct record_shape *key_shape,
 
 /* --- fill a batch --------------------------------------------------------- */
 
-struct pass {
-	struct batch *batch;
-	bool resident;
-	bool partition;
-};
-
-static void run_pass(void *context, unsigned worker)
-{
-	const struct pass *pass = context;
-
-	bucketing_pass(&pass->batch->bucketing, worker, pass->resident,
-		       pass->partition);
-}
-
 /* Splitters from the batch's own records, which are in memory. */
 static void sample_batch(struct reading_lane *lane, struct batch *batch)
 {
@@ -378,8 +364,7 @@ static void partition_again(struct reading_lane *lane, struct batch *batch,
 	lane->is_uniform = false;
 	sample_batch(lane, batch);
 	bucketing_reset(&batch->bucketing);
-	thread_pool_run(lane->readers, run_pass,
-			&(struct pass){ batch, true, true });
+	batch_pass(batch, lane->readers, true, true);
 	batch_count_crowded(batch);
 }
 
@@ -431,15 +416,12 @@ static void bring_in(struct reading *reading, struct reading_lane *lane,
 	bool waits = reading->is_stream &&
 		     batch->splitters.kind == SPLITTERS_SAMPLED;
 
-	thread_pool_run(
-		lane->readers, run_pass,
-		&(struct pass){ batch, false, has_splitters && !waits });
+	batch_pass(batch, lane->readers, false, has_splitters && !waits);
 	if (reading->is_stream)
 		stream_source_end(&reading->streams);
 	if (has_splitters && waits &&
 	    !first_failure_stops(lane->wiring.failure))
-		thread_pool_run(lane->readers, run_pass,
-				&(struct pass){ batch, true, true });
+		batch_pass(batch, lane->readers, true, true);
 }
 
 /* Worker 0 of the lane.  The workers of a lane read equal shares. */

@@ -136,24 +136,6 @@ static inline const uint8_t *run_index_key(const struct run_index *index,
 	return index->keys + (uint64_t)block * index->key_shape.size;
 }
 
-/* Returns <0, 0 or >0: compares the record's key with the block's. */
-static inline int run_index_compare(const struct run_index *index,
-				    const uint8_t *record, uint32_t block)
-{
-	return record_compare(&index->key_shape,
-			      record + index->shape.keys.begin,
-			      run_index_key(index, block));
-}
-
-static inline struct scratch_place
-run_block_place(const struct run_block *block)
-{
-	return (struct scratch_place){
-		.directory = block->directory,
-		.offset_bytes = block->offset_bytes,
-	};
-}
-
 /* The records of a run from one block's first up to another's. */
 static inline uint32_t run_block_distance(const struct run_block *from,
 					  const struct run_block *to)
