@@ -406,27 +406,37 @@ bool external_settle_runs(struct external *external, unsigned free_count,
 	       merge_until(external, find_runs_max(external, agreed));
 }
 
+void external_add_pieces(struct external *external, uint8_t *const areas[2],
+			 unsigned free_batches)
+{
+	const struct external_plan *plan = &external->plan;
+	struct batch *batches = external->batches + plan->batch_count;
+	struct batch_request request = plan->batch;
+
+	request.capacity = external_plan_piece_records(plan, free_batches);
+	for (unsigned i = 0; i < 2; i++) {
+		batches[i].memory = (struct arena){
+			.base = areas[i],
+			.size_bytes =
+				external_plan_area_bytes(plan, free_batches),
+		};
+		batch_lay_out(&batches[i], &request);
+		pipeline_add(&external->pipeline, &batches[i]);
+	}
+}
+
 /* Two pieces at a time need two batches. */
 static void split_lone_batch(struct external *external)
 {
 	struct pipeline *pipeline = &external->pipeline;
-	struct batch_request request = external->plan.batch;
-	struct batch *halves = external->batches + external->plan.batch_count;
-	struct batch *lone;
 	size_t half_bytes = external_plan_area_bytes(&external->plan, 1);
+	uint8_t *halves[2];
 
 	if (pipeline->free.count != 1)
 		return;
-	lone = pipeline_take_free(pipeline);
-	request.capacity = external_plan_piece_records(&external->plan, 1);
-	for (unsigned i = 0; i < 2; i++) {
-		halves[i].memory = (struct arena){
-			.base = lone->memory.base + i * half_bytes,
-			.size_bytes = half_bytes,
-		};
-		batch_lay_out(&halves[i], &request);
-		pipeline_add(pipeline, &halves[i]);
-	}
+	halves[0] = pipeline_take_free(pipeline)->memory.base;
+	halves[1] = halves[0] + half_bytes;
+	external_add_pieces(external, halves, 1);
 }
 
 /* All fitted into one batch, as a short pipe does. */

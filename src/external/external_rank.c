@@ -99,26 +99,6 @@ int external_rank_finish(struct external_rank *rank, struct failure *failure)
 
 /* --- the areas of pass 2 -------------------------------------------------- */
 
-/* Two batches for pieces, in the first two areas. */
-static void lay_out_pieces(struct external_rank *rank, uint8_t **areas)
-{
-	struct external *external = rank->external;
-	const struct external_plan *plan = &external->plan;
-	struct batch *batches = external->batches + plan->batch_count;
-	struct batch_request request = plan->batch;
-
-	request.capacity =
-		external_plan_piece_records(plan, plan->free_batches);
-	for (unsigned i = 0; i < 2; i++) {
-		batches[i].memory = (struct arena){
-			.base = areas[i],
-			.size_bytes = rank->area_bytes,
-		};
-		batch_lay_out(&batches[i], &request);
-		pipeline_add(&external->pipeline, &batches[i]);
-	}
-}
-
 /* What the free batches had is divided anew. */
 static void lay_out_areas(struct external_rank *rank)
 {
@@ -135,7 +115,7 @@ static void lay_out_areas(struct external_rank *rank)
 			areas[count++] =
 				batch->memory.base + i * rank->area_bytes;
 	assert(count == EXTERNAL_RANK_AREAS);
-	lay_out_pieces(rank, areas);
+	external_add_pieces(external, areas, plan->free_batches);
 	for (unsigned i = 0; i < 2; i++) {
 		rank->received[i] = areas[2 + i];
 		rank->areas[i] = areas[4 + i];

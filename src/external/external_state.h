@@ -166,6 +166,10 @@ bool external_merge_all(struct external *external);
 bool external_settle_runs(struct external *external, unsigned free_count,
 			  unsigned agreed);
 
+/* Two batches for pieces, in areas of what so many free batches had. */
+void external_add_pieces(struct external *external, uint8_t *const areas[2],
+			 unsigned free_batches);
+
 /* Make the merge's plan, and open its pieces; close both. */
 bool external_open_pieces(struct external *external,
 			  const struct merge_request *request);
