@@ -591,12 +591,7 @@ int cluster_run(const struct sorter_config *config,
 	cluster = arena_take(&own, sizeof(*cluster), CACHE_PAIR_BYTES);
 	error = cluster_run_in(cluster, config, cluster_config, result,
 			       failure);
-	if (config->leaves_memory) {
-		free_small(cluster);
-		input_leave(&cluster->input);
-	} else {
-		cluster_free(cluster);
-		arena_unmap(&own);
-	}
+	free_small(cluster);
+	input_leave(&cluster->input);
 	return error;
 }

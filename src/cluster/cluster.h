@@ -101,8 +101,9 @@ struct cluster_result {
 	struct cluster_stages stages; /* of all ranks, if it is external */
 };
 
-/* Sort, as sorter_run() does, by the same configuration.  EXIT_PEER: another
- * rank has failed, or the network. */
+/* Sort, for a process that ends then: mappings and inputs are left to its end.
+ * Returns 0 or -errno with *failure filled; EXIT_PEER: another rank has failed,
+ * or the network. */
 int cluster_run(const struct sorter_config *config,
 		const struct cluster_config *cluster_config,
 		struct cluster_result *result, struct failure *failure);

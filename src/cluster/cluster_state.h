@@ -154,7 +154,8 @@ static inline bool cluster_shares_no_link(const struct cluster *cluster)
  */
 
 /* cluster_run() in a cluster that is all zeros.  cluster_free() gives back what
- * is left there: inputs and memory. */
+ * is left there: inputs and memory.  Ranks that are threads of one process call
+ * these two. */
 int cluster_run_in(struct cluster *cluster, const struct sorter_config *config,
 		   const struct cluster_config *cluster_config,
 		   struct cluster_result *result, struct failure *failure);

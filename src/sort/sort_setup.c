@@ -254,7 +254,7 @@ int sort_setup_plan_within(struct plan *plan, struct plan_request request,
 			   const struct sorter_config *config,
 			   const struct output *output,
 			   struct sorter_result *result,
-			   struct failure *failure)
+			   unsigned *fitting_threads, struct failure *failure)
 {
 	struct sort_memory limit = { 0 };
 	int error = plan_output(plan, &request, output, failure);
@@ -272,9 +272,10 @@ int sort_setup_plan_within(struct plan *plan, struct plan_request request,
 	result->memory_source = limit.source;
 	result->exceeds_memory = error != 0;
 	result->memory_bytes = plan->memory_bytes;
-	if (error && config->threads == 0)
-		result->fitting_threads =
-			fitting_workers(request, output, limit.bytes);
+	*fitting_threads =
+		error && config->threads == 0
+			? fitting_workers(request, output, limit.bytes)
+			: 0;
 	return error;
 }
 

@@ -76,12 +76,12 @@ int sort_setup_refuse_memory(const struct sorter_config *config,
 			     struct failure *failure);
 
 /* Make the plan for this output, or refuse it; then the result says why, and
- * how many threads would fit. */
+ * *fitting_threads how many would fit (0: none, or they are given). */
 int sort_setup_plan_within(struct plan *plan, struct plan_request request,
 			   const struct sorter_config *config,
 			   const struct output *output,
 			   struct sorter_result *result,
-			   struct failure *failure);
+			   unsigned *fitting_threads, struct failure *failure);
 
 /* An arena for so many bytes in so many pieces. */
 int sort_setup_arena(struct arena *arena, uint64_t bytes, uint64_t pieces,

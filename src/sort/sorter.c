@@ -13,8 +13,9 @@
 #include "system/topology.h"
 
 struct sorter {
+	struct arena own; /* of this struct */
 	/* The caller's thread, worker 0, writes these before the others run. */
-	const struct sorter_config *config;
+	struct sorter_config config;
 	struct sorter_result *result; /* worker 0 alone */
 	struct input input;
 	struct source source;
@@ -25,6 +26,8 @@ struct sorter {
 	struct plan plan;
 	struct arena arena;
 	_Atomic bool *touched; /* the arena's first byte, or NULL */
+	/* As many would need no more memory than there is; 0: none. */
+	unsigned fitting_threads;
 	struct orderer orderer;
 	struct bucketing bucketing;
 	/* Instead of the orderer, of records that are counted. */
@@ -55,7 +58,7 @@ static struct plan_request request_plan(const struct sorter *sorter)
 	const struct input *input = &sorter->input;
 
 	return (struct plan_request){
-		.shape = sorter->config->shape,
+		.shape = sorter->config.shape,
 		.record_count = input->record_count,
 		.slot_count = input->slot_count,
 		.input_memory_bytes = input_memory_bytes(input),
@@ -92,7 +95,7 @@ static void lay_out_counts(struct sorter *sorter)
 {
 	unsigned workers = sorter->pool.worker_count;
 
-	record_counts_take_memory(&sorter->counts, &sorter->config->shape,
+	record_counts_take_memory(&sorter->counts, &sorter->config.shape,
 				  workers, &sorter->arena);
 	sort_setup_slots(&sorter->output, &sorter->plan, &sorter->pool,
 			 &sorter->topology, &sorter->arena);
@@ -155,10 +158,10 @@ static void reserve_memory(struct sorter *sorter)
 
 static void choose_splitters(struct sorter *sorter)
 {
-	enum splitters_kind wanted = sorter->config->splitters;
+	enum splitters_kind wanted = sorter->config.splitters;
 	bool is_uniform;
 	enum splitters_kind kind =
-		key_probe(&sorter->input, &sorter->config->shape, &is_uniform);
+		key_probe(&sorter->input, &sorter->config.shape, &is_uniform);
 
 	sorter->partition_while_reading =
 		wanted == SPLITTERS_STATIC ||
@@ -175,8 +178,8 @@ static void choose_splitters(struct sorter *sorter)
 static void begin_bucketing(struct sorter *sorter)
 {
 	const struct sort_wiring wiring = {
-		.shape = sorter->config->shape,
-		.kernel = sorter->config->kernel,
+		.shape = sorter->config.shape,
+		.kernel = sorter->config.kernel,
 		.splitters = &sorter->splitters,
 		.pool = &sorter->pool,
 		.trace = &sorter->trace,
@@ -194,7 +197,7 @@ static void begin_bucketing(struct sorter *sorter)
 static void begin_ordering(struct sorter *sorter)
 {
 	struct orderer_config config =
-		sort_setup_orderer(sorter->config, &sorter->plan,
+		sort_setup_orderer(&sorter->config, &sorter->plan,
 				   sorter->input.base, &sorter->output);
 
 	/* All workers meet between bucketing and ordering. */
@@ -204,7 +207,7 @@ static void begin_ordering(struct sorter *sorter)
 
 static int open_files(struct sorter *sorter, struct failure *failure)
 {
-	int error = sort_setup_outputs(&sorter->output, sorter->config,
+	int error = sort_setup_outputs(&sorter->output, &sorter->config,
 				       sorter->input.record_count, failure);
 
 	if (error)
@@ -237,8 +240,9 @@ static int prepare(struct sorter *sorter, struct failure *failure)
 	if (error)
 		return error;
 	error = sort_setup_plan_within(&sorter->plan, request_plan(sorter),
-				       sorter->config, &sorter->output,
-				       sorter->result, failure);
+				       &sorter->config, &sorter->output,
+				       sorter->result, &sorter->fitting_threads,
+				       failure);
 	if (error == 0)
 		error = map_memory(sorter, failure);
 	if (error)
@@ -276,7 +280,7 @@ static void draw_sample(struct sorter *sorter)
 		sorter->sample[i] = source->ops->record(
 			source, splitters_draw(source->record_count,
 					       sample_count, i, &random));
-	splitters_init_sampled(&sorter->splitters, &sorter->config->shape,
+	splitters_init_sampled(&sorter->splitters, &sorter->config.shape,
 			       sorter->sample, sample_count,
 			       sorter->sample_prefixes,
 			       sorter->plan.splitters_wanted);
@@ -294,7 +298,7 @@ static void decide(struct sorter *sorter)
 
 		orderer_add_up(&sorter->orderer, &set);
 		if (is_sampled ||
-		    sorter->config->splitters == SPLITTERS_STATIC ||
+		    sorter->config.splitters == SPLITTERS_STATIC ||
 		    sorter->orderer.crowded_count <=
 			    sorter->source.record_count / CROWDED_PART)
 			return;
@@ -338,8 +342,8 @@ static void drop_duplicates(struct sorter *sorter)
 	/* Also after a failure the chunks begin: the other workers then see the
 	 * failure. */
 	if (orderer_drop_duplicates(orderer, 0, &kept_count) &&
-	    sort_setup_output_sizes(&sorter->output, sorter->config, kept_count,
-				    &failure) < 0)
+	    sort_setup_output_sizes(&sorter->output, &sorter->config,
+				    kept_count, &failure) < 0)
 		first_failure_note(&sorter->failure, &failure);
 	orderer_begin_chunks(orderer);
 }
@@ -350,7 +354,7 @@ static void drop_duplicates(struct sorter *sorter)
 /* Worker 0, when all have counted. */
 static void begin_counted_output(struct sorter *sorter)
 {
-	const struct sorter_config *config = sorter->config;
+	const struct sorter_config *config = &sorter->config;
 	const struct counted_output_config output = {
 		.counts = &sorter->counts,
 		.sink = &sorter->output.sink,
@@ -401,8 +405,7 @@ static void run_counting(struct sorter *sorter, unsigned worker)
 static void forget_input(struct sorter *sorter)
 {
 	uint64_t until_ns = clock_now_ns() + FORGET_WAIT_NS;
-	uint64_t bytes =
-		sorter->input.record_count * sorter->config->shape.size;
+	uint64_t bytes = sorter->input.record_count * sorter->config.shape.size;
 	uint32_t parts = (uint32_t)MIN(MAX(1, bytes / FORGET_BYTES_MIN),
 				       FORGET_PARTS_MAX);
 
@@ -437,7 +440,7 @@ static void run_worker(void *context, unsigned worker)
 		return;
 	if (worker == 0)
 		sorter->result->bucketed_ns = clock_now_ns();
-	if (worker == 0 && sorter->config->unique)
+	if (worker == 0 && sorter->config.unique)
 		drop_duplicates(sorter);
 	if (orderer_run(&sorter->orderer, worker))
 		forget_input(sorter);
@@ -468,23 +471,23 @@ static int commit(struct sorter *sorter, struct failure *failure)
 		error = sort_trace_write_own(trace, sorter->result->begin_ns,
 					     failure);
 	if (error == 0)
-		error = output_commit(&sorter->output, sorter->config->sync,
+		error = output_commit(&sorter->output, sorter->config.sync,
 				      trace->path ? &trace->file : NULL,
 				      failure);
 	sorter->result->committed_ns = clock_now_ns();
 	return error;
 }
 
-static void fill_counted(struct sorter *sorter)
+/* What is known as soon as the sorter is open. */
+static void fill_plan(struct sorter *sorter)
 {
 	struct sorter_result *result = sorter->result;
 
-	if (sorter->config->plans_only)
-		return;
-	result->dropped_count =
-		result->record_count - record_counts_whole(&sorter->counts);
-	if (sorter->config->checksum)
-		result->checksum = record_counts_checksum(&sorter->counts);
+	sort_setup_fill_result(result, &sorter->input, &sorter->output,
+			       &sorter->splitters, sorter->pool.worker_count,
+			       sorter->plan.memory_bytes);
+	result->record_count = sorter->input.record_count;
+	result->size_bytes = result->record_count * sorter->config.shape.size;
 }
 
 static void fill_result(struct sorter *sorter)
@@ -492,26 +495,44 @@ static void fill_result(struct sorter *sorter)
 	struct sorter_result *result = sorter->result;
 	const struct arena *arena = &sorter->arena;
 
-	sort_setup_fill_result(result, &sorter->input, &sorter->output,
-			       &sorter->splitters, sorter->pool.worker_count,
-			       sorter->plan.memory_bytes);
-	result->record_count = sorter->input.record_count;
-	result->size_bytes = result->record_count * sorter->config->shape.size;
-	if (sorter->config->counts_nodes && sorter->topology.node_count > 1)
+	fill_plan(sorter);
+	if (sorter->config.counts_nodes && sorter->topology.node_count > 1)
 		sort_setup_fill_nodes(result, &sorter->topology, &sorter->pool,
 				      &arena, 1);
-	if (sorter->is_counted) {
-		fill_counted(sorter);
-	} else {
+	if (!sorter->is_counted) {
 		result->dropped_count = orderer_dropped_count(&sorter->orderer);
 		result->checksum = orderer_checksum(&sorter->orderer);
+		return;
 	}
+	result->dropped_count =
+		result->record_count - record_counts_whole(&sorter->counts);
+	if (sorter->config.checksum)
+		result->checksum = record_counts_checksum(&sorter->counts);
 }
 
-static int sort_files(struct sorter *sorter, struct failure *failure)
+/* --- a sort's life ---------------------------------------------------------
+ */
+
+static int start_threads(struct sorter *sorter, struct failure *failure)
 {
-	const struct sorter_config *config = sorter->config;
+	const struct sorter_config *config = &sorter->config;
+	uint64_t record_count = sorter->input.record_count;
 	unsigned workers;
+
+	topology_read(&sorter->topology);
+	workers = sort_setup_workers(config, record_count,
+				     sorter->topology.cpu_count);
+	sorter->result->threads_source = sort_setup_threads_source(
+		config, record_count, sorter->topology.cpu_count, workers);
+	sort_setup_nodes(&sorter->topology, config, workers);
+	return thread_pool_start_some(&sorter->pool, workers,
+				      config->threads > 0, &sorter->topology,
+				      failure);
+}
+
+static int open_sort(struct sorter *sorter, struct failure *failure)
+{
+	const struct sorter_config *config = &sorter->config;
 	int error = input_open(&sorter->input, config->input_paths,
 			       config->input_count, config->shape.size,
 			       config->device_bytes, config->io, failure);
@@ -520,16 +541,7 @@ static int sort_files(struct sorter *sorter, struct failure *failure)
 		return error;
 	/* As early as the number of workers is known: a CPU that has been idle
 	 * takes its time, and the rest is prepared meanwhile. */
-	topology_read(&sorter->topology);
-	workers = sort_setup_workers(config, sorter->input.record_count,
-				     sorter->topology.cpu_count);
-	sorter->result->threads_source =
-		sort_setup_threads_source(config, sorter->input.record_count,
-					  sorter->topology.cpu_count, workers);
-	sort_setup_nodes(&sorter->topology, config, workers);
-	error = thread_pool_start_some(&sorter->pool, workers,
-				       config->threads > 0, &sorter->topology,
-				       failure);
+	error = start_threads(sorter, failure);
 	if (error)
 		return error;
 	input_choose(&sorter->input);
@@ -542,51 +554,93 @@ static int sort_files(struct sorter *sorter, struct failure *failure)
 			record_counts_items_max(config->shape.size);
 	reserve_memory(sorter);
 	error = prepare(sorter, failure);
-	if (error == 0 && !config->plans_only)
-		error = run_pool(sorter, failure);
-	if (error == 0 && !config->plans_only)
+	if (error == 0)
+		fill_plan(sorter);
+	return error;
+}
+
+static struct sorter *new_sorter(const struct sorter_config *config,
+				 struct sorter_result *result,
+				 struct failure *failure)
+{
+	struct arena own = { 0 };
+	struct sorter *sorter;
+
+	memset(result, 0, sizeof(*result));
+	result->begin_ns = clock_now_ns();
+	/* Too large for a stack.  Fresh memory is zeroed, and costs only where
+	 * it is touched. */
+	if (sort_setup_arena(&own, sizeof(*sorter), 1, failure) < 0)
+		return NULL;
+	sorter = arena_take(&own, sizeof(*sorter), CACHE_PAIR_BYTES);
+	sorter->own = own;
+	sorter->config = *config;
+	sorter->result = result;
+	sort_trace_init(&sorter->trace, config->trace_path);
+	return sorter;
+}
+
+static struct sorter *open_with(const struct sorter_config *config,
+				struct sorter_result *result,
+				unsigned *fitting_threads,
+				struct failure *failure)
+{
+	struct sorter *sorter = new_sorter(config, result, failure);
+
+	if (!sorter || open_sort(sorter, failure) == 0)
+		return sorter;
+	*fitting_threads = sorter->fitting_threads;
+	sorter_close(sorter);
+	return NULL;
+}
+
+struct sorter *sorter_open(const struct sorter_config *config,
+			   struct sorter_result *result,
+			   struct failure *failure)
+{
+	struct sorter_config fewer = *config;
+	unsigned fitting = 0;
+	struct sorter *sorter = open_with(config, result, &fitting, failure);
+
+	if (sorter || fitting == 0)
+		return sorter;
+	fewer.threads_max = fitting;
+	sorter = open_with(&fewer, result, &fitting, failure);
+	result->threads_source = "memory";
+	return sorter;
+}
+
+int sorter_sort(struct sorter *sorter, struct failure *failure)
+{
+	int error = run_pool(sorter, failure);
+
+	if (error == 0)
 		error = commit(sorter, failure);
 	if (error == 0)
 		fill_result(sorter);
 	return error;
 }
 
-/* What is still open; the pool runs only if the sort was not prepared. */
-static void close_sorter(struct sorter *sorter)
+/* The pool still runs if nothing was sorted. */
+static void end(struct sorter *sorter)
 {
 	thread_pool_stop(&sorter->pool);
 	sort_trace_close(&sorter->trace);
 	output_close(&sorter->output);
-	/* What is beyond memory is sorted in another way, in this process. */
-	if (sorter->config->leaves_memory && !sorter->result->exceeds_memory) {
-		input_leave(&sorter->input);
-		return;
-	}
-	input_close(&sorter->input);
-	arena_unmap(&sorter->arena);
 }
 
-int sorter_run(const struct sorter_config *config, struct sorter_result *result,
-	       struct failure *failure)
+void sorter_close(struct sorter *sorter)
 {
-	struct arena own = { 0 };
-	struct sorter *sorter;
-	int error;
+	struct arena own = sorter->own;
 
-	memset(result, 0, sizeof(*result));
-	result->begin_ns = clock_now_ns();
-	/* Too large for a stack.  Fresh memory is zeroed, and costs only where
-	 * it is touched. */
-	error = sort_setup_arena(&own, sizeof(*sorter), 1, failure);
-	if (error)
-		return error;
-	sorter = arena_take(&own, sizeof(*sorter), CACHE_PAIR_BYTES);
-	sorter->config = config;
-	sorter->result = result;
-	sort_trace_init(&sorter->trace, config->trace_path);
-	error = sort_files(sorter, failure);
-	close_sorter(sorter);
-	if (!config->leaves_memory || result->exceeds_memory)
-		arena_unmap(&own);
-	return error;
+	end(sorter);
+	input_close(&sorter->input);
+	arena_unmap(&sorter->arena);
+	arena_unmap(&own);
+}
+
+void sorter_leave(struct sorter *sorter)
+{
+	end(sorter);
+	input_leave(&sorter->input);
 }

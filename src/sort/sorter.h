@@ -43,15 +43,11 @@ struct sorter_config {
 	/* Where a timeline goes (trace.h), or NULL; neither an input nor an
 	 * output. */
 	const char *trace_path;
-	bool plans_only; /* stop before anything is read or written */
 	/* Take the machine for one NUMA node. */
 	bool ignores_nodes;
 	/* Count in the result where memory lies: costs 2 us a megabyte on a
 	 * machine with several nodes. */
 	bool counts_nodes;
-	/* The process ends after this sort: leave mappings and the inputs to
-	 * its end, which saves 0.2 to 3 ms. */
-	bool leaves_memory;
 };
 
 /* What a sort had of one NUMA node. */
@@ -61,16 +57,13 @@ struct sorter_node {
 	uint64_t memory_bytes; /* of its own memory, as touched at the end */
 };
 
-/* What was done and how long it took; valid if sorter_run() returned 0.  Of a
- * sort that plans only: what it would take. */
+/* What was done and how long it took; valid if sorter_sort() returned 0.  As a
+ * sorter is opened: what it would take. */
 struct sorter_result {
-	/* Valid if it failed: nothing but memory was missing, of which it would
-	 * take memory_bytes (0: more than can be planned or mapped), and
-	 * nothing has been written. */
+	/* Valid if sorter_open() failed: nothing but memory was missing, of
+	 * which it would take memory_bytes (0: more than can be planned or
+	 * mapped). */
 	bool exceeds_memory;
-	/* Then, of a sort that may choose its threads: so many would take no
-	 * more than there is; 0: none. */
-	unsigned fitting_threads;
 	uint64_t record_count;	/* of the input; of a rank: of its share */
 	uint64_t size_bytes;	/* of these records */
 	uint64_t dropped_count; /* of these records; the others were written */
@@ -99,11 +92,28 @@ struct sorter_result {
 };
 
 /*
- * Sort.  Returns 0 or -errno with *failure filled; then no output exists.  In
- * either case nothing else is left, unless config->leaves_memory is set.
- * Several threads may sort at the same time.
+ * A sort is opened, run if that is wanted, and then closed or left.  Several
+ * threads may have one each at the same time.  Functions that fail fill
+ * *failure; then no output exists.
  */
-int sorter_run(const struct sorter_config *config, struct sorter_result *result,
-	       struct failure *failure);
+struct sorter;
+
+/* Open the inputs and outputs, plan, and map the memory.  Fewer threads are
+ * taken where all would need too much memory, unless their number is given.
+ * The result is filled from now on, and must stay, as must what the config
+ * points to.  Returns NULL if it fails; nothing is left then. */
+struct sorter *sorter_open(const struct sorter_config *config,
+			   struct sorter_result *result,
+			   struct failure *failure);
+
+/* Read, sort and write; the outputs get their names.  Returns 0 or -errno. */
+int sorter_sort(struct sorter *sorter, struct failure *failure);
+
+/* Give everything back.  Outputs that have no names yet are gone. */
+void sorter_close(struct sorter *sorter);
+
+/* The same, for a process that ends now: mappings and inputs are left to its
+ * end, which saves 0.2 to 3 ms. */
+void sorter_leave(struct sorter *sorter);
 
 #endif /* SORTER_H */

@@ -163,6 +163,17 @@ static int remove_files(void **state)
 
 /* ---------------------------------------------------------------- the sort */
 
+static int sort_files(const struct sorter_config *config,
+		      struct sorter_result *result, struct failure *failure)
+{
+	struct sorter *sorter = sorter_open(config, result, failure);
+	int error = sorter ? sorter_sort(sorter, failure) : -1;
+
+	if (sorter)
+		sorter_close(sorter);
+	return error;
+}
+
 static void sort_in_child(const struct sorter_config *config,
 			  rlim_t file_bytes_max)
 {
@@ -172,7 +183,7 @@ static void sort_in_child(const struct sorter_config *config,
 	if (file_bytes_max != RLIM_INFINITY)
 		setrlimit(RLIMIT_FSIZE, &limit);
 	report->returned =
-		sorter_run(config, &report->result, &report->failure);
+		sort_files(config, &report->result, &report->failure);
 	_exit(EXIT_SUCCESS);
 }
 
@@ -320,7 +331,7 @@ static void random_config(struct sorter_config *config)
 
 /* ------------------------------------------------------------------- tests */
 
-static void sorter_run__random_shapes_and_modes(void **state)
+static void sorter_sort__random_shapes_and_modes(void **state)
 {
 	static const uint32_t counts[] = { 0, 1, 2, 9, 100, 1000, 4000 };
 
@@ -337,7 +348,7 @@ static void sorter_run__random_shapes_and_modes(void **state)
 }
 
 /* Just enough records to be counted, and one less. */
-static void sorter_run__records_of_one_and_two_bytes(void **state)
+static void sorter_sort__records_of_one_and_two_bytes(void **state)
 {
 	(void)state;
 	for (uint32_t size = 1; size <= 2; size++)
@@ -354,7 +365,7 @@ static void sorter_run__records_of_one_and_two_bytes(void **state)
 }
 
 /* Thousands alike: a bucket of more than a chunk holds. */
-static void sorter_run__oversized_buckets(void **state)
+static void sorter_sort__oversized_buckets(void **state)
 {
 	(void)state;
 	for (int keys = 0; keys < KEYS_KINDS; keys++)
@@ -372,7 +383,7 @@ static void sorter_run__oversized_buckets(void **state)
 }
 
 /* The probe tells the wrong thing, so the pass is done again. */
-static void sorter_run__probe_is_wrong(void **state)
+static void sorter_sort__probe_is_wrong(void **state)
 {
 	(void)state;
 	for (unsigned threads = 1; threads <= 3; threads++) {
@@ -388,7 +399,7 @@ static void sorter_run__probe_is_wrong(void **state)
 }
 
 /* Of the benchmark's shape, in chunks of every output file. */
-static void sorter_run__benchmark_shape(void **state)
+static void sorter_sort__benchmark_shape(void **state)
 {
 	(void)state;
 	for (int keys = KEYS_BINARY; keys <= KEYS_ASCII; keys++) {
@@ -405,7 +416,7 @@ static void sorter_run__benchmark_shape(void **state)
 }
 
 /* Records larger than a chunk, and not a multiple of anything. */
-static void sorter_run__large_records(void **state)
+static void sorter_sort__large_records(void **state)
 {
 	static const uint32_t sizes[] = { 4096, 65537, 300007, 1048576 };
 
@@ -427,7 +438,7 @@ static void sorter_run__large_records(void **state)
 }
 
 /* Nothing to sort, in every way. */
-static void sorter_run__no_records(void **state)
+static void sorter_sort__no_records(void **state)
 {
 	static const enum splitters_kind kinds[] = { SPLITTERS_AUTO,
 						     SPLITTERS_STATIC,
@@ -461,7 +472,7 @@ static void check_failure(const struct sorter_config *config,
 	assert_int_equal(count_entries(folder), before);
 }
 
-static void sorter_run__input_failures(void **state)
+static void sorter_sort__input_failures(void **state)
 {
 	struct sorter_config config = plain_config();
 
@@ -481,7 +492,7 @@ static void sorter_run__input_failures(void **state)
 	input_paths[0] = input_names[0];
 }
 
-static void sorter_run__output_folder_missing(void **state)
+static void sorter_sort__output_folder_missing(void **state)
 {
 	struct sorter_config config = plain_config();
 
@@ -494,7 +505,7 @@ static void sorter_run__output_folder_missing(void **state)
 }
 
 /* What is there already stays as it is. */
-static void sorter_run__disk_full_keeps_the_old_output(void **state)
+static void sorter_sort__disk_full_keeps_the_old_output(void **state)
 {
 	(void)state;
 	for (unsigned turn = 0; turn < 8; turn++) {
@@ -517,7 +528,22 @@ static void sorter_run__disk_full_keeps_the_old_output(void **state)
 	}
 }
 
-static void sorter_run__memory_limit(void **state)
+/* If their number is not given, as many threads sort as there is memory for. */
+static void check_fewer_threads(struct sorter_config config)
+{
+	unsigned threads = config.threads;
+
+	if (threads == 1)
+		return;
+	config.threads = 0;
+	run(&config, RLIM_INFINITY);
+	assert_int_equal(report->returned, 0);
+	assert_true(report->result.threads < threads);
+	assert_string_equal(report->result.threads_source, "memory");
+	unlink(output_paths[0]);
+}
+
+static void sorter_sort__memory_limit(void **state)
 {
 	struct sorter_config config = plain_config();
 
@@ -535,8 +561,10 @@ static void sorter_run__memory_limit(void **state)
 	run(&config, RLIM_INFINITY);
 	assert_int_equal(report->returned, 0);
 	unlink(output_paths[0]);
+	config.threads = report->result.threads;
 	config.memory_bytes--;
 	check_failure(&config, RLIM_INFINITY, EXIT_RESOURCES, "--memory");
+	check_fewer_threads(config);
 	/* What was to be read is mapped if only so it fits. */
 	config.io = INPUT_BUFFERED;
 	config.memory_bytes++;
@@ -580,7 +608,7 @@ static void *sort_in_turn(void *context)
 		struct sorter_result result;
 
 		sorting->returned =
-			sorter_run(&config, &result, &sorting->failure);
+			sort_files(&config, &result, &sorting->failure);
 		if (sorting->returned)
 			break;
 	}
@@ -624,7 +652,7 @@ static size_t resident_bytes(void)
 /* A sort after a sort does the same, and leaves no descriptor and no memory: it
  * touches its input of 6 MB and about as much besides, and 24 of them would add
  * up. */
-static void sorter_run__again_and_again(void **state)
+static void sorter_sort__again_and_again(void **state)
 {
 	struct sorting sorting = { .turns = 4, .output_path = output_paths[0] };
 	unsigned descriptors;
@@ -644,7 +672,7 @@ static void sorter_run__again_and_again(void **state)
 }
 
 /* A sort that fails leaves nothing either, and the next one is as good. */
-static void sorter_run__after_a_failure(void **state)
+static void sorter_sort__after_a_failure(void **state)
 {
 	static const char *const missing[] = { "/nonexistent-folder/out" };
 	struct sorting sorting = { .turns = 2, .output_path = output_paths[0] };
@@ -657,14 +685,14 @@ static void sorter_run__after_a_failure(void **state)
 	make_input(20000);
 	config.threads = 3;
 	config.output_paths = missing;
-	assert_true(sorter_run(&config, &result, &failure) < 0);
+	assert_true(sort_files(&config, &result, &failure) < 0);
 	assert_int_equal(failure.status, EXIT_FILE);
 	sort_in_turn(&sorting);
 	check_sorting(&sorting, 20000);
 	assert_int_equal(open_descriptors(), descriptors);
 }
 
-static void sorter_run__two_at_the_same_time(void **state)
+static void sorter_sort__two_at_the_same_time(void **state)
 {
 	struct sorting sortings[2];
 	pthread_t threads[2];
@@ -690,31 +718,33 @@ static void sorter_run__two_at_the_same_time(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(sorter_run__random_shapes_and_modes,
-				       remove_files),
-		cmocka_unit_test_setup(sorter_run__records_of_one_and_two_bytes,
-				       remove_files),
-		cmocka_unit_test_setup(sorter_run__oversized_buckets,
-				       remove_files),
-		cmocka_unit_test_setup(sorter_run__probe_is_wrong,
-				       remove_files),
-		cmocka_unit_test_setup(sorter_run__benchmark_shape,
-				       remove_files),
-		cmocka_unit_test_setup(sorter_run__large_records, remove_files),
-		cmocka_unit_test_setup(sorter_run__no_records, remove_files),
-		cmocka_unit_test_setup(sorter_run__input_failures,
-				       remove_files),
-		cmocka_unit_test_setup(sorter_run__output_folder_missing,
+		cmocka_unit_test_setup(sorter_sort__random_shapes_and_modes,
 				       remove_files),
 		cmocka_unit_test_setup(
-			sorter_run__disk_full_keeps_the_old_output,
+			sorter_sort__records_of_one_and_two_bytes,
 			remove_files),
-		cmocka_unit_test_setup(sorter_run__memory_limit, remove_files),
-		cmocka_unit_test_setup(sorter_run__again_and_again,
+		cmocka_unit_test_setup(sorter_sort__oversized_buckets,
 				       remove_files),
-		cmocka_unit_test_setup(sorter_run__after_a_failure,
+		cmocka_unit_test_setup(sorter_sort__probe_is_wrong,
 				       remove_files),
-		cmocka_unit_test_setup(sorter_run__two_at_the_same_time,
+		cmocka_unit_test_setup(sorter_sort__benchmark_shape,
+				       remove_files),
+		cmocka_unit_test_setup(sorter_sort__large_records,
+				       remove_files),
+		cmocka_unit_test_setup(sorter_sort__no_records, remove_files),
+		cmocka_unit_test_setup(sorter_sort__input_failures,
+				       remove_files),
+		cmocka_unit_test_setup(sorter_sort__output_folder_missing,
+				       remove_files),
+		cmocka_unit_test_setup(
+			sorter_sort__disk_full_keeps_the_old_output,
+			remove_files),
+		cmocka_unit_test_setup(sorter_sort__memory_limit, remove_files),
+		cmocka_unit_test_setup(sorter_sort__again_and_again,
+				       remove_files),
+		cmocka_unit_test_setup(sorter_sort__after_a_failure,
+				       remove_files),
+		cmocka_unit_test_setup(sorter_sort__two_at_the_same_time,
 				       remove_files),
 	};
 	int failed;

@@ -336,7 +336,6 @@ static int complete_options(struct options *options, struct failure *failure)
 
 	config->unique = options_given(reader, OPTION_UNIQUE);
 	options->tells_progress = options_given(reader, OPTION_PROGRESS);
-	config->plans_only = options_given(reader, OPTION_EXPLAIN);
 	config->sync = options_given(reader, OPTION_SYNC);
 	config->checksum = options_given(reader, OPTION_CHECKSUM);
 	config->counts_nodes = options_given(reader, OPTION_JSON);
@@ -399,8 +398,8 @@ static int suppose(struct options *options, struct sorter_result *result,
 static int sort(struct options *options, struct sorter_result *result,
 		struct failure *failure)
 {
-	struct sorter_config config = options->config;
-	int error;
+	struct sorter *sorter;
+	int error = 0;
 
 	if (options->suppose.rank_count > 0)
 		return suppose(options, result, failure);
@@ -410,16 +409,17 @@ static int sort(struct options *options, struct sorter_result *result,
 		options->is_external = true;
 		return sort_beyond_memory(options, result, failure);
 	}
-	error = sorter_run(&config, result, failure);
-	if (error && result->fitting_threads > 0) {
-		config.threads_max = result->fitting_threads;
-		error = sorter_run(&config, result, failure);
-		result->threads_source = "memory";
+	sorter = sorter_open(&options->config, result, failure);
+	if (!sorter && !result->exceeds_memory)
+		return -1;
+	if (!sorter) {
+		options->is_external = true;
+		return sort_beyond_memory(options, result, failure);
 	}
-	if (error == 0 || !result->exceeds_memory)
-		return error;
-	options->is_external = true;
-	return sort_beyond_memory(options, result, failure);
+	if (!options_given(&options->reader, OPTION_EXPLAIN))
+		error = sorter_sort(sorter, failure);
+	sorter_leave(sorter);
+	return error;
 }
 
 /* What a sort would do. */
@@ -620,7 +620,6 @@ int main(int argc, char **argv)
 	static struct options options = {
 		.config = {
 			.shape.size = RECORD_SIZE_DEFAULT,
-			.leaves_memory = true,
 		},
 	};
 	struct failure failure = { .status = EXIT_DONE };
@@ -662,7 +661,7 @@ int main(int argc, char **argv)
 		return sort_together(&options, NULL, &failure);
 	if (sort(&options, &result, &failure) < 0)
 		return log_failure(&failure);
-	if (options.config.plans_only)
+	if (options_given(&options.reader, OPTION_EXPLAIN))
 		return explain(&options, &result);
 	return report(&options, &result);
 }
