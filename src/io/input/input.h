@@ -170,7 +170,7 @@ static inline const uint8_t *input_record(const struct input *input,
 				     input->record_size;
 }
 
-/* --- for input_reader.c and input_queue.c ---------------------------------
+/* --- for input_reader.c ----------------------------------------------------
  */
 
 /* The file that a record lies in; record < record_count. */

@@ -11,14 +11,12 @@
 #include "io/input/input.h"
 #include "io/input/source.h"
 
-#define INPUT_QUEUE_DEPTH 16
-
 /* How a reader gets its records. */
 enum input_way {
 	INPUT_WALK,  /* they are in memory */
 	INPUT_TOUCH, /* mapped: the kernel brings them when they are touched */
 	INPUT_READ,  /* by plain reads */
-	INPUT_QUEUE, /* by direct reads, many at a time */
+	INPUT_QUEUE, /* by direct reads, many at a time (read_ahead.h) */
 };
 
 struct input_reader {
@@ -27,7 +25,9 @@ struct input_reader {
 	uint64_t end_record;
 	unsigned file; /* that next_record lies in */
 	enum input_way way;
-	uint64_t landed_record; /* INPUT_QUEUE: all before it are in memory */
+	/* INPUT_QUEUE: the share is in memory up to there, counted from the
+	 * input's base. */
+	uint64_t landed_bytes;
 	struct input_queue *queue; /* owned, or NULL */
 };
 

@@ -1,3 +1,7 @@
+/*
+ * read_ahead.c - keeps reads under way by io_uring, and hands out what they
+ * bring in order
+ */
 #include "io/input/read_ahead.h"
 
 #include <assert.h>
@@ -17,6 +21,11 @@ static uint32_t needed_bytes(const struct read_ahead_slot *slot)
 	       slot->extent.length_bytes;
 }
 
+static uint8_t *place_of(const struct read_ahead_slot *slot)
+{
+	return slot->extent.target ? slot->extent.target : slot->memory;
+}
+
 /* --- submitting ----------------------------------------------------------- */
 
 static void prepare(struct read_ahead *ahead, struct read_ahead_slot *slot)
@@ -33,7 +42,7 @@ static void prepare(struct read_ahead *ahead, struct read_ahead_slot *slot)
 	io_uring_prep_read(
 		sqe,
 		extent->direct_fd >= 0 ? extent->direct_fd : extent->plain_fd,
-		slot->memory, ROUND_UP(needed_bytes(slot), PAGE_BYTES),
+		place_of(slot), ROUND_UP(needed_bytes(slot), PAGE_BYTES),
 		slot->begin_bytes);
 	io_uring_sqe_set_data(sqe, slot);
 	ahead->prepared++;
@@ -81,6 +90,7 @@ static void fill(struct read_ahead *ahead)
 
 		assert(extent.length_bytes > 0 &&
 		       extent.length_bytes <= ahead->length_bytes_max);
+		assert(!extent.target || extent.offset_bytes % PAGE_BYTES == 0);
 		slot->extent = extent;
 		slot->begin_bytes = ROUND_DOWN(extent.offset_bytes, PAGE_BYTES);
 		slot->got_bytes = 0;
@@ -132,7 +142,7 @@ static int read_rest(struct read_ahead *ahead, struct read_ahead_slot *slot,
 
 	if (done >= end)
 		return 0;
-	got = file_read_at(extent->plain_fd, slot->memory + done, end - done,
+	got = file_read_at(extent->plain_fd, place_of(slot) + done, end - done,
 			   slot->begin_bytes + done);
 	if (got < 0)
 		return failure_set(failure, EXIT_FILE, extent->path, (int)-got,
@@ -189,9 +199,13 @@ int read_ahead_take(struct read_ahead *ahead, struct read_extent *extent,
 		drain(ahead);
 		return error;
 	}
-	ahead->lent = true;
 	*extent = slot->extent;
-	*bytes = slot->memory + (extent->offset_bytes - slot->begin_bytes);
+	*bytes = place_of(slot) + (extent->offset_bytes - slot->begin_bytes);
+	ahead->lent = !extent->target;
+	if (!ahead->lent) {
+		ahead->head++;
+		fill(ahead);
+	}
 	return 1;
 }
 
@@ -209,7 +223,7 @@ void read_ahead_init(struct read_ahead *ahead, unsigned depth, uint8_t *memory,
 	};
 	assert(depth > 0 && depth <= READ_AHEAD_DEPTH_MAX);
 	assert(slot_bytes >= 3 * PAGE_BYTES && slot_bytes % PAGE_BYTES == 0);
-	for (unsigned i = 0; i < depth; i++)
+	for (unsigned i = 0; i < depth && memory; i++)
 		ahead->slots[i].memory = memory + (size_t)i * slot_bytes;
 	ahead->has_ring = direct_open_ring(&ahead->ring, depth) == 0;
 }

@@ -2,12 +2,12 @@
  * read_ahead.h - reads of one thread, several under way, in a given order
  *
  * A callback names the extents of files that are wanted, one after the other.
- * They are read by io_uring into slots, as whole pages around each extent so
- * that O_DIRECT can be used, and are handed out in the order in which they were
- * named.  Where an extent has no direct descriptor, the ring reads it through
- * the page cache.  What the ring does not bring - refused, cut short, failed,
- * no io_uring at all - is read by pread(2) when its turn comes, so only the
- * plain read's error is ever reported.
+ * They are read by io_uring into slots, or where the callback wants them, as
+ * whole pages around each extent so that O_DIRECT can be used, and are handed
+ * out in the order in which they were named.  Where an extent has no direct
+ * descriptor, the ring reads it through the page cache.  What the ring does not
+ * bring - refused, cut short, failed, no io_uring at all - is read by pread(2)
+ * when its turn comes, so only the plain read's error is ever reported.
  *
  * All functions belong to one thread at a time.
  */
@@ -29,6 +29,10 @@ struct read_extent {
 	uint64_t offset_bytes; /* any alignment */
 	uint32_t length_bytes; /* 1 .. slot_bytes - 2 * PAGE_BYTES */
 	const char *path;      /* borrowed: for the failure */
+	/* NULL: it is read into a slot, and handed out until the next one is
+	 * taken.  Else it is read there, with what its last page has behind it;
+	 * both offset_bytes and the target begin a page. */
+	uint8_t *target;
 };
 
 /*
@@ -53,8 +57,8 @@ struct read_ahead {
 	uint64_t read_bytes; /* that were read, with what pages had beside */
 	/* Private. */
 	struct io_uring ring;
-	bool has_ring;
-	bool refused; /* the kernel takes no more reads through the ring */
+	bool has_ring; /* the caller may look: else all reads are plain */
+	bool refused;  /* the kernel takes no more reads through the ring */
 	read_ahead_next_fn *next;
 	void *context;
 	unsigned depth;
@@ -68,11 +72,12 @@ struct read_ahead {
 };
 
 /*
- * memory is the caller's, page aligned, depth * slot_bytes; slot_bytes is a
- * multiple of PAGE_BYTES, and at least three.  While the caller looks at an
- * extent, depth - 1 others are being read.  Nothing is read, and the callback
- * is not called, before the first read_ahead_take().  depth: from 1 to
- * READ_AHEAD_DEPTH_MAX.  Where there is no io_uring all reads are plain ones.
+ * memory is the caller's, page aligned, depth * slot_bytes; NULL: all extents
+ * have targets.  slot_bytes is a multiple of PAGE_BYTES, and at least three.
+ * While the caller looks at an extent, depth - 1 others are being read. Nothing
+ * is read, and the callback is not called, before the first read_ahead_take().
+ * depth: from 1 to READ_AHEAD_DEPTH_MAX.  Where there is no io_uring all reads
+ * are plain ones.
  */
 void read_ahead_init(struct read_ahead *ahead, unsigned depth, uint8_t *memory,
 		     uint32_t slot_bytes, read_ahead_next_fn *next,
