@@ -29,6 +29,7 @@ racing every=5 alpha=0.05
 # The last line of each is the wrong one.
 REFUSED = (
     ("sort.io auto mmap", "NAME REFERENCE | ALTERNATIVE"),
+    ("sort.io auto|mmap", "with blanks around the bar"),
     ("sort.io | auto mmap", "NAME REFERENCE | ALTERNATIVE"),
     ("sort.io", "NAME REFERENCE | ALTERNATIVE"),
     ("sort.io auto | mmap | direct", "NAME REFERENCE | ALTERNATIVE"),

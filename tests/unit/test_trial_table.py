@@ -90,6 +90,7 @@ class TableTest(unittest.TestCase):
             self.assertRegex(row, " {} .* ~ +{}( |$)".format(
                 *map(table.p_text, shown)))
         self.line(text, r"^verdicts   by the blocked test: .*ratios")
+        self.assertIn("below 1 where it is faster", " ".join(text.split()))
         self.line(text, r"^sweep      reference: threads=default, "
                         r"kernel=default.*; control: the reference again,")
         self.line(text, r"^Not run:$")

@@ -137,7 +137,8 @@ def _parameter(words, line):
     name = words[0]
     _check_name(name)
     _require(len(words) > 2 and words[2] == "|" and words.count("|") == 1,
-             "a parameter is written NAME REFERENCE | ALTERNATIVE...")
+             "a parameter is written NAME REFERENCE | ALTERNATIVE..., with "
+             "blanks around the bar")
     reference, alternatives = words[1], words[3:]
     _require(alternatives, f"{name} has no alternative")
     for value in (reference, *alternatives):

@@ -44,8 +44,10 @@ Usage: blinktrial --scenario=NAME,... --trials=N --out=DIR [OPTION]...
        blinktrial validate DIR
 Time blinksort repeatedly, in a random order, and record each trial.
 
-  --scenario=NAME,...  run under these conditions: pagecache, cache, platter,
-                       beyond-memory
+  --scenario=NAME,...  run under these conditions: pagecache (the input is in
+                       the page cache), cache (files are read and written past
+                       it), platter (the same, and flushed to the medium),
+                       beyond-memory (by way of scratch files)
   --trials=N           run N trials of each configuration in each scenario
   --out=DIR            put the record into DIR, a new or empty folder
   --resume             continue the record in DIR, with its options
@@ -90,7 +92,8 @@ shows the position of each FILE on its disk; with --write it measures writing,
 too.
 
 Statuses: 0 done, 1 a trial failed or a condition is not met, 2 usage,
-3 input or output file, 4 another node or the network, 5 resources.
+3 input or output file, 4 another node or the network, 5 resources,
+128 + n after signal n.
 See blinktrial(1).
 """
 
