@@ -49,6 +49,8 @@ case_plan()
 	"${TUNE[@]}" -v plan "$ALL" >out
 	expect_match '^turbo: .*' out
 	expect_match '\(unsupported: ' out
+	"${TUNE[@]}" -v plan reference >out
+	expect_match '\(source: ' out
 	tune -v plan reference >out
 	grep -o -E '\((supported|already|denied|unsupported)' out | uniq >order
 	[ "$(tail -n 1 order)" = '(unsupported' ]
@@ -560,7 +562,9 @@ case_knob_without_value()
 	expect_one_error 3 tune apply swappiness
 	expect_match "is a knob, and needs a value: swappiness=VALUE" err
 	expect_one_error 3 tune plan no-such
-	expect_match 'no such file: .*; see blinktune list$' err
+	expect_match "^blinktune: profile 'no-such': no such profile; see 'blink" err
+	expect_one_error 3 tune plan ./no-such
+	expect_match 'no such file: ./no-such; see blinktune list$' err
 	expect_one_error 2 tune plan
 	expect_match '^blinktune: plan: takes one PROFILE; see blinktune list$' err
 }

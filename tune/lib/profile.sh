@@ -104,6 +104,11 @@ profile_parse_file()
 {
 	local path=$1 depth=$2 line number=0
 
+	if [[ ! -f $path && $path == "$TUNE/profiles/"* ]]; then
+		path=${path##*/}
+		die "profile '${path%.profile}': no such profile;" \
+			"see 'blinktune list'"
+	fi
 	[[ -f $path ]] || die \
 		"profile '${path##*/}': no such file: $path; see blinktune list"
 	[[ -r $path ]] || die "profile '${path##*/}': not readable: $path"

@@ -233,6 +233,7 @@ report_plan()
 	for i in "${here[@]}" "${missing[@]}"; do
 		note=
 		[[ $QUIET ]] || note=${LINE_BECAUSE[${E_LINE[i]}]}
+		[[ ! $VERBOSE || ! $note ]] || report_plan_source "${E_LINE[i]}"
 		report_plan_text "$i"
 		counts[$STATE_WORD]=$((${counts[$STATE_WORD]:-0} + 1))
 		case $STATE_WORD:${E_NEED[i]} in
@@ -246,6 +247,12 @@ report_plan()
 	rows_print
 	[[ ! $VERBOSE ]] || report_plan_acts
 	report_plan_counts
+}
+
+# report_plan_source LINE: adds to the caller's note where that was read
+report_plan_source()
+{
+	note+=${LINE_SOURCE[$1]:+ (source: ${LINE_SOURCE[$1]})}
 }
 
 # report_plan_shows I: 0 unless entry I is as wanted, or one that is only tried and
