@@ -442,7 +442,8 @@ static void assert_same_tails(const struct udp_wire_status *a,
 				    a->application_bytes);
 	assert_int_equal(a->total_count, b->total_count);
 	for (unsigned i = 0; i < a->total_count; i++)
-		assert_true(udp_wire_total(a, i) == udp_wire_total(b, i));
+		assert_true(load_le64(a->totals + 8 * i) ==
+			    load_le64(b->totals + 8 * i));
 	assert_int_equal(a->text_bytes, b->text_bytes);
 	if (a->text_bytes > 0)
 		assert_memory_equal(a->text, b->text, a->text_bytes);
@@ -487,7 +488,7 @@ static void status_open__what_was_sealed(void **state)
 	seen = through_the_wire(&full, datagram);
 	assert_same_fields(&seen, &full);
 	assert_same_tails(&seen, &full);
-	assert_true(udp_wire_total(&seen, 1) == 0x2f2e2d2c2b2a2928);
+	assert_true(load_le64(seen.totals + 8) == 0x2f2e2d2c2b2a2928);
 	assert_ptr_equal(seen.application, datagram + UDP_STATUS_FIXED_BYTES);
 }
 

@@ -8,7 +8,7 @@
 #include "base/base.h"
 #include "base/failure.h"
 
-#define TAG_BYTES 16
+#define TAG_BYTES sizeof(((struct udp_wire_status *)NULL)->tag)
 #define FLAGS_KNOWN                                                            \
 	(UDP_STATUS_QUERY | UDP_STATUS_READY | UDP_STATUS_FAILED |             \
 	 UDP_STATUS_TOLD)
@@ -20,67 +20,15 @@ enum type {
 	TYPE_STATUS = 2,
 };
 
-struct le16 {
-	uint8_t bytes[2];
-};
-struct le32 {
-	uint8_t bytes[4];
-};
-struct le64 {
-	uint8_t bytes[8];
-};
-
-struct data_wire {
-	struct le32 crc32c;
-	uint8_t version;
-	uint8_t type;
-	struct le16 epoch;
-	struct le64 token;
-	struct le16 source;
-	struct le16 destination;
-	struct le16 round;
-	struct le16 length;
-	struct le64 offset;
-};
-static_assert(sizeof(struct data_wire) == UDP_DATA_HEADER_BYTES, "no padding");
-
-/* The tails follow: application payload, totals (le64 each), text, gaps. */
-struct status_wire {
-	uint8_t tag[TAG_BYTES];
-	uint8_t version;
-	uint8_t type;
-	struct le16 source;
-	struct le16 destination;
-	struct le16 data_port;
-	struct le16 failure_node;
-	struct le16 failure_status;
-	struct le16 application_bytes;
-	struct le16 total_count;
-	struct le16 text_bytes;
-	struct le16 gap_count;
-	struct le32 serial;
-	struct le32 flags;
-	struct le32 phase;
-	struct le32 epoch;
-	struct le32 round;
-	struct le32 delay_ms;
-	struct le32 segment_bytes;
-	struct le32 gap_serial;
-	struct le32 served_serial;
-	struct le64 sent_bytes;
-	struct le64 prefix_bytes;
-	struct le64 grant_bytes;
-	struct le64 clock_ns;
-	struct le64 echo_ns;
-	struct le64 held_ns;
-};
-static_assert(sizeof(struct status_wire) == UDP_STATUS_FIXED_BYTES,
+static_assert(sizeof(struct udp_wire_data) == UDP_DATA_HEADER_BYTES &&
+		      offsetof(struct udp_wire_status, application) ==
+			      UDP_STATUS_FIXED_BYTES,
 	      "no padding");
 
 /* 12 bytes rather than 16: a gap is short, but may lie far into a message. */
 struct gap_wire {
-	struct le64 first;
-	struct le32 count;
+	uint8_t first[8];
+	uint8_t count[4];
 };
 
 static_assert(UDP_STATUS_FIXED_BYTES + 8 * UDP_TOTALS_MAX <=
@@ -90,42 +38,6 @@ static_assert(UDP_STATUS_FIXED_BYTES + EXCHANGE_APPLICATION_BYTES_MAX +
 			      UDP_TEXT_BYTES_MAX <=
 		      UDP_STATUS_BYTES_MAX,
 	      "a failure's text fits beside any application payload");
-
-static inline uint16_t le16_load(struct le16 v)
-{
-	return (uint16_t)(v.bytes[0] | v.bytes[1] << 8);
-}
-
-static inline struct le16 le16_store(uint16_t value)
-{
-	return (struct le16){ { (uint8_t)value, (uint8_t)(value >> 8) } };
-}
-
-static inline uint32_t le32_load(struct le32 v)
-{
-	return (uint32_t)v.bytes[0] | (uint32_t)v.bytes[1] << 8 |
-	       (uint32_t)v.bytes[2] << 16 | (uint32_t)v.bytes[3] << 24;
-}
-
-static inline struct le32 le32_store(uint32_t value)
-{
-	return (struct le32){ { (uint8_t)value, (uint8_t)(value >> 8),
-				(uint8_t)(value >> 16),
-				(uint8_t)(value >> 24) } };
-}
-
-static inline uint64_t le64_load(struct le64 v)
-{
-	return load_le64(v.bytes);
-}
-
-static inline struct le64 le64_store(uint64_t value)
-{
-	struct le64 v;
-
-	store_le64(v.bytes, value);
-	return v;
-}
 
 /* --- keys ----------------------------------------------------------------- */
 
@@ -191,7 +103,7 @@ static uint32_t crc32c_of_header(const uint8_t *header,
 				 const struct udp_wire_keys *keys,
 				 crc32c_fn *crc32c)
 {
-	size_t skip = sizeof(struct le32);
+	size_t skip = sizeof(((struct udp_wire_data *)NULL)->crc32c);
 
 	return crc32c(keys->seed, header + skip, UDP_DATA_HEADER_BYTES - skip);
 }
@@ -201,45 +113,25 @@ void udp_wire_seal_data(const struct udp_wire_data *data,
 			const void *payload,
 			uint8_t header[UDP_DATA_HEADER_BYTES])
 {
-	struct data_wire wire = {
-		.version = UDP_VERSION,
-		.type = TYPE_DATA,
-		.epoch = le16_store(data->epoch),
-		.token = le64_store(keys->token),
-		.source = le16_store(data->source),
-		.destination = le16_store(data->destination),
-		.round = le16_store(data->round),
-		.length = le16_store(data->length),
-		.offset = le64_store(data->offset),
-	};
+	struct udp_wire_data wire = *data;
 	uint32_t value;
 
 	assert(data_is_good(data));
+	wire.version = UDP_VERSION;
+	wire.type = TYPE_DATA;
+	wire.token = keys->token;
 	memcpy(header, &wire, sizeof(wire));
 	value = crc32c_of_header(header, keys, crc32c);
-	wire.crc32c = le32_store(crc32c(value, payload, data->length));
-	memcpy(header, &wire.crc32c, sizeof(wire.crc32c));
+	store_le32(header, crc32c(value, payload, data->length));
 }
 
 bool udp_wire_open_data(const uint8_t header[UDP_DATA_HEADER_BYTES],
 			const struct udp_wire_keys *keys,
 			struct udp_wire_data *data)
 {
-	struct data_wire wire;
-
-	memcpy(&wire, header, sizeof(wire));
-	if (le64_load(wire.token) != keys->token ||
-	    wire.version != UDP_VERSION || wire.type != TYPE_DATA)
-		return false;
-	*data = (struct udp_wire_data){
-		.epoch = le16_load(wire.epoch),
-		.source = le16_load(wire.source),
-		.destination = le16_load(wire.destination),
-		.round = le16_load(wire.round),
-		.length = le16_load(wire.length),
-		.offset = le64_load(wire.offset),
-	};
-	return data_is_good(data);
+	memcpy(data, header, sizeof(*data));
+	return data->token == keys->token && data->version == UDP_VERSION &&
+	       data->type == TYPE_DATA && data_is_good(data);
 }
 
 bool udp_wire_data_is_whole(const uint8_t header[UDP_DATA_HEADER_BYTES],
@@ -248,15 +140,14 @@ bool udp_wire_data_is_whole(const uint8_t header[UDP_DATA_HEADER_BYTES],
 {
 	uint32_t value = crc32c_of_header(header, keys, crc32c);
 	size_t byte_count = 0;
-	struct data_wire wire;
+	struct udp_wire_data wire;
 
 	for (unsigned i = 0; i < part_count; i++) {
 		value = crc32c(value, parts[i].iov_base, parts[i].iov_len);
 		byte_count += parts[i].iov_len;
 	}
 	memcpy(&wire, header, sizeof(wire));
-	return value == le32_load(wire.crc32c) &&
-	       byte_count == le16_load(wire.length);
+	return value == wire.crc32c && byte_count == wire.length;
 }
 
 /* --- STATUS ----------------------------------------------------------------
@@ -274,7 +165,7 @@ struct tails {
 static size_t bytes_of_tails(const struct tails *tails)
 {
 	return tails->application_bytes +
-	       tails->total_count * sizeof(struct le64) + tails->text_bytes +
+	       tails->total_count * sizeof(uint64_t) + tails->text_bytes +
 	       tails->gap_count * sizeof(struct gap_wire);
 }
 
@@ -351,38 +242,22 @@ static void make_tag(const uint8_t *datagram, size_t datagram_bytes,
 	     datagram_bytes - TAG_BYTES, tag, TAG_BYTES);
 }
 
-static struct status_wire put_fields(const struct udp_wire_status *status,
-				     const struct tails *tails)
+/* The fixed fields, with the counts of those tails that fit. */
+static uint8_t *put_fields(uint8_t *datagram,
+			   const struct udp_wire_status *status,
+			   const struct tails *tails)
 {
-	return (struct status_wire){
-		.version = UDP_VERSION,
-		.type = TYPE_STATUS,
-		.source = le16_store(status->source),
-		.destination = le16_store(status->destination),
-		.data_port = le16_store(status->data_port),
-		.failure_node = le16_store(status->failure_node),
-		.failure_status = le16_store(status->failure_status),
-		.application_bytes =
-			le16_store((uint16_t)tails->application_bytes),
-		.total_count = le16_store((uint16_t)tails->total_count),
-		.text_bytes = le16_store((uint16_t)tails->text_bytes),
-		.gap_count = le16_store((uint16_t)tails->gap_count),
-		.serial = le32_store(status->serial),
-		.flags = le32_store(status->flags),
-		.phase = le32_store(status->phase),
-		.epoch = le32_store(status->epoch),
-		.round = le32_store(status->round),
-		.delay_ms = le32_store(status->delay_ms),
-		.segment_bytes = le32_store(status->segment_bytes),
-		.gap_serial = le32_store(status->gap_serial),
-		.served_serial = le32_store(status->served_serial),
-		.sent_bytes = le64_store(status->sent_bytes),
-		.prefix_bytes = le64_store(status->prefix_bytes),
-		.grant_bytes = le64_store(status->grant_bytes),
-		.clock_ns = le64_store(status->clock_ns),
-		.echo_ns = le64_store(status->echo_ns),
-		.held_ns = le64_store(status->held_ns),
-	};
+	const uint16_t counts[] = { (uint16_t)tails->application_bytes,
+				    (uint16_t)tails->total_count,
+				    (uint16_t)tails->text_bytes,
+				    (uint16_t)tails->gap_count };
+
+	memcpy(datagram, status, UDP_STATUS_FIXED_BYTES);
+	datagram[offsetof(struct udp_wire_status, version)] = UDP_VERSION;
+	datagram[offsetof(struct udp_wire_status, type)] = TYPE_STATUS;
+	memcpy(datagram + offsetof(struct udp_wire_status, application_bytes),
+	       counts, sizeof(counts));
+	return datagram + UDP_STATUS_FIXED_BYTES;
 }
 
 static uint8_t *put(uint8_t *next, const void *bytes, size_t byte_count)
@@ -395,12 +270,11 @@ static uint8_t *put(uint8_t *next, const void *bytes, size_t byte_count)
 static uint8_t *put_gap(uint8_t *next, const struct arrivals_gap *gap)
 {
 	/* The end of a longer gap is named once its beginning has arrived. */
-	struct gap_wire wire = {
-		.first = le64_store(gap->first),
-		.count = le32_store((uint32_t)MIN(gap->count, UINT32_MAX)),
-	};
+	struct gap_wire wire;
 
 	assert(gap_is_good(gap));
+	store_le64(wire.first, gap->first);
+	store_le32(wire.count, (uint32_t)MIN(gap->count, UINT32_MAX));
 	return put(next, &wire, sizeof(wire));
 }
 
@@ -408,15 +282,12 @@ size_t udp_wire_put_status(const struct udp_wire_status *status,
 			   uint8_t datagram[UDP_STATUS_BYTES_MAX])
 {
 	const struct tails tails = fit_tails(status);
-	const struct status_wire wire = put_fields(status, &tails);
-	uint8_t *next = datagram;
+	uint8_t *next = put_fields(datagram, status, &tails);
 
 	assert(fields_are_good(status));
 	assert(tails_are_good(&tails, status->flags));
-	next = put(next, &wire, sizeof(wire));
 	next = put(next, status->application, tails.application_bytes);
-	next = put(next, status->totals,
-		   tails.total_count * sizeof(struct le64));
+	next = put(next, status->totals, tails.total_count * sizeof(uint64_t));
 	next = put(next, status->text, tails.text_bytes);
 	for (size_t i = 0; i < tails.gap_count; i++)
 		next = put_gap(next, &status->gaps[i]);
@@ -433,43 +304,14 @@ size_t udp_wire_seal_status(const struct udp_wire_status *status,
 	return datagram_bytes;
 }
 
-static void take_fields(const struct status_wire *wire,
-			struct udp_wire_status *status)
-{
-	status->source = le16_load(wire->source);
-	status->destination = le16_load(wire->destination);
-	status->data_port = le16_load(wire->data_port);
-	status->failure_node = le16_load(wire->failure_node);
-	status->failure_status = le16_load(wire->failure_status);
-	status->application_bytes = le16_load(wire->application_bytes);
-	status->total_count = le16_load(wire->total_count);
-	status->text_bytes = le16_load(wire->text_bytes);
-	status->gap_count = le16_load(wire->gap_count);
-	status->serial = le32_load(wire->serial);
-	status->flags = le32_load(wire->flags);
-	status->phase = le32_load(wire->phase);
-	status->epoch = le32_load(wire->epoch);
-	status->round = le32_load(wire->round);
-	status->delay_ms = le32_load(wire->delay_ms);
-	status->segment_bytes = le32_load(wire->segment_bytes);
-	status->gap_serial = le32_load(wire->gap_serial);
-	status->served_serial = le32_load(wire->served_serial);
-	status->sent_bytes = le64_load(wire->sent_bytes);
-	status->prefix_bytes = le64_load(wire->prefix_bytes);
-	status->grant_bytes = le64_load(wire->grant_bytes);
-	status->clock_ns = le64_load(wire->clock_ns);
-	status->echo_ns = le64_load(wire->echo_ns);
-	status->held_ns = le64_load(wire->held_ns);
-}
-
 static bool take_gap(const uint8_t *bytes, struct arrivals_gap *gap)
 {
 	struct gap_wire wire;
 
 	memcpy(&wire, bytes, sizeof(wire));
 	*gap = (struct arrivals_gap){
-		.first = le64_load(wire.first),
-		.count = le32_load(wire.count),
+		.first = load_le64(wire.first),
+		.count = load_le32(wire.count),
 	};
 	return gap_is_good(gap);
 }
@@ -480,7 +322,7 @@ static bool take_tails(const uint8_t *next, struct udp_wire_status *status)
 	status->application = status->application_bytes > 0 ? next : NULL;
 	next += status->application_bytes;
 	status->totals = status->total_count > 0 ? next : NULL;
-	next += status->total_count * sizeof(struct le64);
+	next += status->total_count * sizeof(uint64_t);
 	status->text = status->text_bytes > 0 ? (const char *)next : NULL;
 	if (memchr(next, '\0', status->text_bytes))
 		return false;
@@ -504,15 +346,13 @@ static bool length_is_good(size_t datagram_bytes)
 bool udp_wire_take_status(const uint8_t *datagram, size_t datagram_bytes,
 			  struct udp_wire_status *status)
 {
-	struct status_wire wire;
 	struct tails tails;
 
 	if (!length_is_good(datagram_bytes))
 		return false;
-	memcpy(&wire, datagram, sizeof(wire));
-	if (wire.version != UDP_VERSION || wire.type != TYPE_STATUS)
+	memcpy(status, datagram, UDP_STATUS_FIXED_BYTES);
+	if (status->version != UDP_VERSION || status->type != TYPE_STATUS)
 		return false;
-	take_fields(&wire, status);
 	tails = (struct tails){
 		.application_bytes = status->application_bytes,
 		.total_count = status->total_count,
@@ -521,8 +361,9 @@ bool udp_wire_take_status(const uint8_t *datagram, size_t datagram_bytes,
 	};
 	return fields_are_good(status) &&
 	       tails_are_good(&tails, status->flags) &&
-	       datagram_bytes == sizeof(wire) + bytes_of_tails(&tails) &&
-	       take_tails(datagram + sizeof(wire), status);
+	       datagram_bytes ==
+		       UDP_STATUS_FIXED_BYTES + bytes_of_tails(&tails) &&
+	       take_tails(datagram + UDP_STATUS_FIXED_BYTES, status);
 }
 
 bool udp_wire_open_status(const uint8_t *datagram, size_t datagram_bytes,

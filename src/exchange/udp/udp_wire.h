@@ -137,8 +137,13 @@ int udp_wire_derive_keys(const uint8_t secret[UDP_SECRET_BYTES],
 /* --- DATA ------------------------------------------------------------------
  */
 
+/* A header, as it lies in the datagram. */
 struct udp_wire_data {
+	uint32_t crc32c; /* these three and the token are udp_wire.c's */
+	uint8_t version;
+	uint8_t type;
 	uint16_t epoch; /* number of the collective, from 1 */
+	uint64_t token;
 	uint16_t source, destination;
 	uint16_t round;
 	uint16_t length; /* of the payload, at least 1 */
@@ -176,45 +181,53 @@ enum udp_wire_flag {
 };
 
 struct udp_wire_status {
+	/* First the fixed fields, as they lie in the datagram. */
+	uint8_t tag[16]; /* this one and the next two are udp_wire.c's */
+	uint8_t version;
+	uint8_t type;
 	uint16_t source, destination;
+	uint16_t data_port; /* the source's socket for DATA */
+	/* If UDP_STATUS_FAILED; else 0. */
+	uint16_t failure_node;	 /* at fault */
+	uint16_t failure_status; /* enum exit_status; not EXIT_DONE */
+	/* Of the tails below; a count of 0: it is absent. */
+	uint16_t application_bytes;
+	uint16_t total_count;
+	uint16_t text_bytes;
+	uint16_t gap_count;
 	uint32_t serial; /* ascends, from this source to this destination */
 	uint32_t flags;
-	uint32_t phase;	    /* barriers passed or waited at */
-	uint32_t epoch;	    /* number of the collective at hand; 0: none yet */
-	uint32_t round;	    /* rounds of it that were handed over */
-	uint16_t data_port; /* the source's socket for DATA */
-	uint32_t delay_ms;  /* the source may be silent for this long from now:
+	uint32_t phase;	   /* barriers passed or waited at */
+	uint32_t epoch;	   /* number of the collective at hand; 0: none yet */
+	uint32_t round;	   /* rounds of it that were handed over */
+	uint32_t delay_ms; /* the source may be silent for this long from now:
 			      0 to EXCHANGE_DELAY_MS_MAX */
-	/* About this epoch's message from source to destination. */
-	uint32_t segment_bytes; /* payload of all segments but the last; 0:
+	uint32_t segment_bytes; /* of this epoch's message to the destination:
+				   payload of all segments but the last; 0:
 				   there is no epoch yet */
-	uint64_t sent_bytes;	/* sent at least once, from the beginning */
-	/* About the message from destination to source. */
-	uint64_t prefix_bytes;	/* arrived without a gap */
-	uint64_t grant_bytes;	/* may be sent */
 	uint32_t gap_serial;	/* of the list of gaps below, if there is one */
 	uint32_t served_serial; /* the destination's list of gaps with this
 				   serial was sent again */
+	/* Of this epoch's message from source to destination: sent at least
+	 * once, from the beginning. */
+	uint64_t sent_bytes;
+	/* Of the one from destination to source. */
+	uint64_t prefix_bytes; /* arrived without a gap */
+	uint64_t grant_bytes;  /* may be sent */
 	/* To relate clocks: the source's clock, the last clock_ns that it has
 	 * seen from the destination (0: none), and for how long it has held
 	 * that. */
 	uint64_t clock_ns, echo_ns, held_ns;
-	/* If UDP_STATUS_FAILED; else 0. */
-	uint16_t failure_node;	 /* at fault */
-	uint16_t failure_status; /* enum exit_status; not EXIT_DONE */
-	/* Tails; a count of 0: it is absent.  The pointers of a status that was
-	 * opened point into the datagram. */
+
+	/* Then the tails.  The pointers of a status that was opened point into
+	 * the datagram. */
 	const uint8_t *application; /* application payload */
-	uint16_t application_bytes;
 	/* u64 each: bytes of this source's messages to each node; or of the one
 	 * to the destination: then the count is 1. */
 	const uint8_t *totals;
-	uint16_t total_count;
 	const char *text; /* reason, no NUL; only if UDP_STATUS_FAILED */
-	uint16_t text_bytes;
 	/* Segments that are missing: ascending, and apart. */
 	struct arrivals_gap gaps[UDP_GAPS_MAX];
-	uint16_t gap_count;
 };
 
 /*
@@ -241,17 +254,5 @@ bool udp_wire_take_status(const uint8_t *datagram, size_t datagram_bytes,
 bool udp_wire_open_status(const uint8_t *datagram, size_t datagram_bytes,
 			  const struct udp_wire_keys *keys,
 			  struct udp_wire_status *status);
-
-/* The i-th total of a status. */
-static inline uint64_t udp_wire_total(const struct udp_wire_status *status,
-				      unsigned i)
-{
-	const uint8_t *bytes = status->totals + 8 * (size_t)i;
-	uint64_t value = 0;
-
-	for (int b = 7; b >= 0; b--)
-		value = value << 8 | bytes[b];
-	return value;
-}
 
 #endif /* UDP_WIRE_H */
