@@ -99,9 +99,7 @@ static int prepare(struct exchange *exchange, struct failure *failure)
 
 	if (error)
 		return error;
-	exchange->in_left = 0;
-	for (unsigned node = 0; node < exchange_count(exchange); node++)
-		exchange->in_left += bytes[node] > 0;
+	exchange->in_left = exchange->ring_count - 1;
 	error = exchange->transport->prepare(exchange, bytes);
 	if (error)
 		return failure_set(failure, EXIT_RESOURCES, NULL, -error,
@@ -109,14 +107,15 @@ static int prepare(struct exchange *exchange, struct failure *failure)
 	return collective->prepare(collective->context, bytes, failure);
 }
 
-static void pass_on_empty_ones(struct exchange *exchange)
+void exchange_pass_on(struct exchange *exchange, unsigned node,
+		      uint64_t prefix_bytes, bool whole)
 {
-	for (unsigned i = 1; i < exchange->ring_count; i++)
-		if (exchange_announced(exchange, exchange->ring[i])
-			    ->byte_count == 0)
-			exchange->collective->arrived(
-				exchange->collective->context,
-				exchange->ring[i], 0, true);
+	const struct exchange_collective *collective = exchange->collective;
+
+	exchange->in_left -= whole;
+	if (collective->arrived)
+		collective->arrived(collective->context, node, prefix_bytes,
+				    whole);
 }
 
 static void prepare_when_announced(struct exchange *exchange)
@@ -133,15 +132,10 @@ static void prepare_when_announced(struct exchange *exchange)
 	exchange->is_prepared = true;
 	if (exchange->transport->ready)
 		exchange->transport->ready(exchange);
-	pass_on_empty_ones(exchange);
-}
-
-void exchange_pass_on(struct exchange *exchange, unsigned node,
-		      uint64_t prefix_bytes, bool whole)
-{
-	exchange->in_left -= whole;
-	exchange->collective->arrived(exchange->collective->context, node,
-				      prefix_bytes, whole);
+	for (unsigned i = 1; i < exchange->ring_count; i++)
+		if (exchange_announced(exchange, exchange->ring[i])
+			    ->byte_count == 0)
+			exchange_pass_on(exchange, exchange->ring[i], 0, true);
 }
 
 /* Take STATUS, move DATA, look at peers.  False: there is nothing to do before

@@ -149,7 +149,8 @@ struct exchange_collective {
 	 * of them (>= 1) fit there. */
 	uint8_t *(*place)(void *context, unsigned node, uint64_t offset,
 			  size_t *room);
-	/* The message has arrived up to prefix_bytes without a gap. */
+	/* Or NULL.  The message has arrived up to prefix_bytes without a gap.
+	 */
 	void (*arrived)(void *context, unsigned node, uint64_t prefix_bytes,
 			bool whole);
 	/* Or NULL.  Does some work while there is nothing to send or receive;

@@ -232,12 +232,6 @@ static uint8_t *place(void *context, unsigned node, uint64_t offset,
 	return bundle->bytes + offset;
 }
 
-static void arrived(void *context, unsigned node, uint64_t prefix_bytes,
-		    bool whole)
-{
-	(void)context, (void)node, (void)prefix_bytes, (void)whole;
-}
-
 static bool idle(void *context)
 {
 	const struct step *step = context;
@@ -382,6 +376,14 @@ static int find_messages(struct exchange_grid *grid, struct failure *failure)
 	return error;
 }
 
+static void pass_on(const struct exchange_collective *collective,
+		    unsigned source, uint64_t prefix_bytes, bool whole)
+{
+	if (collective->arrived)
+		collective->arrived(collective->context, source, prefix_bytes,
+				    whole);
+}
+
 /* To the places that the collective has for it.  Other ranks, which have all of
  * theirs, may ask meanwhile whether we are alive. */
 static int deliver(struct exchange_grid *grid, unsigned source,
@@ -399,8 +401,7 @@ static int deliver(struct exchange_grid *grid, unsigned source,
 		room = MIN(MIN(room, UNSERVED_BYTES_MAX), byte_count - at);
 		memcpy(place, grid->received_bytes[source] + at, room);
 		at += room;
-		collective->arrived(collective->context, source, at,
-				    at == byte_count);
+		pass_on(collective, source, at, at == byte_count);
 		grid->unserved_bytes += room;
 		if (grid->unserved_bytes < UNSERVED_BYTES_MAX)
 			continue;
@@ -408,7 +409,7 @@ static int deliver(struct exchange_grid *grid, unsigned source,
 		error = grid->inner->serve(grid->exchange, failure);
 	}
 	if (byte_count == 0)
-		collective->arrived(collective->context, source, 0, true);
+		pass_on(collective, source, 0, true);
 	return error;
 }
 
@@ -545,7 +546,6 @@ static bool new_step(struct exchange_grid *grid, struct step *step,
 		.length = step == &grid->row ? row_length : column_length,
 		.prepare = prepare,
 		.place = place,
-		.arrived = arrived,
 	};
 	return step->group && step->send_bytes && step->outgoing &&
 	       step->incoming && step->parts;

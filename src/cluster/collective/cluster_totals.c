@@ -9,7 +9,7 @@
 
 #include "base/base.h"
 #include "cluster/collective/cluster_allgather.h"
-#include "cluster/collective/cluster_alltoall.h"
+#include "exchange/exchange_buffers.h"
 
 #define NUMBER_BYTES 8
 
@@ -22,7 +22,7 @@ static struct exchange_length length_of(const void *context, unsigned source,
 
 /* No sum of good numbers is more than the whole: one that is ends the run. */
 static int add_up(const struct cluster_totals *totals,
-		  const struct cluster_alltoall *messages, uint64_t *share,
+		  const struct exchange_buffers *messages, uint64_t *share,
 		  struct exchange *exchange, struct failure *failure)
 {
 	unsigned own = messages->rank->rank;
@@ -50,7 +50,7 @@ static int learn_own(const struct cluster_totals *totals,
 		     const struct rank *rank, struct exchange *exchange,
 		     uint64_t *share, struct failure *failure)
 {
-	struct cluster_alltoall *messages = calloc(1, sizeof(*messages));
+	struct exchange_buffers *messages = calloc(1, sizeof(*messages));
 	uint8_t *numbers = malloc(rank->node_count * (size_t)NUMBER_BYTES);
 	int error = -ENOMEM;
 
@@ -58,15 +58,13 @@ static int learn_own(const struct cluster_totals *totals,
 		failure_no_memory(failure);
 		goto end;
 	}
-	messages->rank = rank;
 	messages->length = length_of;
-	messages->bytes_max = UINT64_MAX;
 	for (unsigned i = 0; i < rank->node_count; i++) {
 		messages->own[i] = numbers + i * (size_t)NUMBER_BYTES;
 		messages->own_bytes[i] = NUMBER_BYTES;
 		store_le64(numbers + i * (size_t)NUMBER_BYTES, totals->sent[i]);
 	}
-	error = cluster_alltoall(messages, exchange, failure);
+	error = exchange_send_buffers(exchange, messages, failure);
 	if (error == 0)
 		error = add_up(totals, messages, share, exchange, failure);
 	free(messages->all);

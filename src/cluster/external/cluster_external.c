@@ -15,6 +15,7 @@
 #include "cluster/external/cluster_keep.h"
 #include "cluster/collective/cluster_pause.h"
 #include "cluster/external/cluster_runs.h"
+#include "exchange/exchange_buffers.h"
 #include "external/external_rank.h"
 
 /* Sleep so long between two looks at threads that are ending. */
@@ -30,11 +31,9 @@ struct joint_sort {
 	struct cluster_runs runs;
 	struct cluster_division division; /* of a shared input */
 	/* What the wave at hand moves. */
-	const struct outgoing_message *messages;
-	uint64_t send_bytes[RANK_NODES_MAX];
+	struct exchange_buffers buffers;
+	uint8_t no_area[1]; /* to this rank, if it gets no part */
 	uint64_t expected_bytes[RANK_NODES_MAX];
-	uint8_t *area;
-	uint64_t arrived_at[RANK_NODES_MAX]; /* in the area */
 	/* What even and odd waves have brought: [run_count of the part], owned.
 	 */
 	const uint8_t **received[2];
@@ -212,16 +211,8 @@ static struct exchange_length wave_length(const void *context, unsigned source,
 	};
 }
 
-static void read_message(void *context, unsigned node, uint64_t offset,
-			 uint8_t *bytes, size_t byte_count)
-{
-	const struct joint_sort *joint = context;
-
-	memcpy(bytes, joint->messages[node].bytes + offset, byte_count);
-}
-
-static int prepare_wave(void *context, const uint64_t *receive_bytes,
-			struct failure *failure)
+static int accept_wave(void *context, const uint64_t *receive_bytes,
+		       struct failure *failure)
 {
 	const struct joint_sort *joint = context;
 
@@ -235,21 +226,6 @@ static int prepare_wave(void *context, const uint64_t *receive_bytes,
 				" that it has told of",
 				receive_bytes[i], joint->expected_bytes[i]);
 	return 0;
-}
-
-static uint8_t *place(void *context, unsigned node, uint64_t offset,
-		      size_t *room)
-{
-	const struct joint_sort *joint = context;
-
-	*room = joint->expected_bytes[node] - offset;
-	return joint->area + joint->arrived_at[node] + offset;
-}
-
-static void arrived(void *context, unsigned node, uint64_t prefix_bytes,
-		    bool whole)
-{
-	(void)context, (void)node, (void)prefix_bytes, (void)whole;
 }
 
 static uint64_t wave_bytes_of(const struct joint_sort *joint, uint32_t wave,
@@ -269,47 +245,54 @@ static uint64_t wave_bytes_of(const struct joint_sort *joint, uint32_t wave,
 static void expect_wave(struct joint_sort *joint, uint32_t wave)
 {
 	const struct merge_plan *merge = joint->rank->merge;
+	uint8_t *area = external_rank_area(joint->rank, wave);
 	uint64_t at = 0;
 
-	joint->area = external_rank_area(joint->rank, wave);
 	for (unsigned i = 0; i < joint->count; i++) {
-		joint->arrived_at[i] = at;
+		uint64_t begin = at;
+
 		for (uint32_t r = 0; r < joint->runs.run_count[i]; r++) {
 			uint32_t number =
 				cluster_runs_number(&joint->runs, i, r);
 
-			joint->received[wave % 2][number] = joint->area + at;
+			joint->received[wave % 2][number] = area + at;
 			if (i != joint->own && wave < merge->piece_count)
 				at += wave_bytes_of(joint, wave, number);
 		}
-		joint->expected_bytes[i] = at - joint->arrived_at[i];
+		joint->expected_bytes[i] = at - begin;
+	}
+	/* A rank that gets no part has no area. */
+	joint->buffers.all = at > 0 ? area : joint->no_area;
+}
+
+/* What this rank sends. */
+static void fill_wave(struct joint_sort *joint, uint32_t wave)
+{
+	const struct outgoing_message *messages =
+		external_rank_send(joint->rank, wave);
+
+	for (unsigned i = 0; i < joint->count; i++) {
+		joint->buffers.own[i] = messages[i].bytes;
+		joint->buffers.own_bytes[i] =
+			i == joint->own ? 0 : messages[i].byte_count;
+		joint->waves.sent_bytes += joint->buffers.own_bytes[i];
+		joint->waves.received_bytes += joint->expected_bytes[i];
 	}
 }
 
 static int exchange_wave(struct joint_sort *joint, uint32_t wave,
 			 struct failure *failure)
 {
-	const struct exchange_collective collective = {
-		.context = joint,
-		.send_bytes = joint->send_bytes,
-		.read = read_message,
-		.length = wave_length,
-		.prepare = prepare_wave,
-		.place = place,
-		.arrived = arrived,
-	};
 	uint64_t begin_ns = clock_now_ns();
 	int error;
 
 	expect_wave(joint, wave);
-	joint->messages = external_rank_send(joint->rank, wave);
-	for (unsigned i = 0; i < joint->count; i++) {
-		joint->send_bytes[i] =
-			i == joint->own ? 0 : joint->messages[i].byte_count;
-		joint->waves.sent_bytes += joint->send_bytes[i];
-		joint->waves.received_bytes += joint->expected_bytes[i];
-	}
-	error = exchange_begin(joint->exchange, &collective, failure);
+	fill_wave(joint, wave);
+	joint->buffers.length = wave_length;
+	joint->buffers.context = joint;
+	joint->buffers.accept = accept_wave;
+	error = exchange_begin_buffers(joint->exchange, &joint->buffers,
+				       failure);
 	if (error == 0)
 		error = exchange_receive(joint->exchange, failure);
 	if (error == 0 && wave < joint->rank->merge->piece_count)

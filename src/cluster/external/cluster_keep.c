@@ -157,12 +157,6 @@ static uint8_t *place(void *context, unsigned node, uint64_t offset,
 	return kept_runs_place(keep->kept, keep->wave, i) + offset;
 }
 
-static void arrived(void *context, unsigned node, uint64_t prefix_bytes,
-		    bool whole)
-{
-	(void)context, (void)node, (void)prefix_bytes, (void)whole;
-}
-
 /* --- before a wave ---------------------------------------------------------
  */
 
@@ -292,7 +286,6 @@ static int exchange_wave(struct cluster_keep *keep, struct failure *failure)
 		.length = length_of,
 		.prepare = prepare,
 		.place = place,
-		.arrived = arrived,
 	};
 	uint64_t begin_ns = clock_now_ns();
 	int error = exchange_begin(keep->exchange, &collective, failure);

@@ -9,8 +9,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/format.h"
 #include "cluster/collective/cluster_allgather.h"
-#include "cluster/collective/cluster_alltoall.h"
+#include "exchange/exchange_buffers.h"
 #include "cluster/external/run_part.h"
 
 /* Samples of all ranks' runs: some ten thousand blocks, of which a share is
@@ -336,6 +337,24 @@ static const uint32_t *numbers_of(const struct cluster_runs *runs,
 	return runs->numbers + runs->first_run[node];
 }
 
+/* For what the other ranks tell the plan has memory. */
+static int accept_bytes(void *context, const uint64_t *receive_bytes,
+			struct failure *failure)
+{
+	const struct cluster_runs *runs = context;
+	char size[FORMAT_SIZE_BYTES];
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < runs->rank->node_count; i++)
+		bytes += receive_bytes[i];
+	if (bytes <= runs->bytes_max)
+		return 0;
+	format_size(size, bytes);
+	return failure_set(failure, EXIT_RESOURCES, NULL, 0,
+			   "what the other ranks tell of their runs takes %s",
+			   size);
+}
+
 static struct exchange_length part_length(const void *context, unsigned source,
 					  unsigned destination)
 {
@@ -352,7 +371,7 @@ static struct exchange_length part_length(const void *context, unsigned source,
 }
 
 static int read_parts(struct cluster_runs *runs, const struct run_index *index,
-		      const struct cluster_alltoall *told,
+		      const struct exchange_buffers *told,
 		      struct failure *failure)
 {
 	const struct run_cut *begin =
@@ -387,7 +406,7 @@ static int read_parts(struct cluster_runs *runs, const struct run_index *index,
 	return error;
 }
 
-static void free_own(struct cluster_alltoall *messages, unsigned count)
+static void free_own(struct exchange_buffers *messages, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
 		free((void *)messages->own[i]);
@@ -398,11 +417,10 @@ int cluster_runs_tell_parts(struct cluster_runs *runs,
 			    const struct run_index *index,
 			    struct failure *failure)
 {
-	struct cluster_alltoall parts = {
-		.rank = runs->rank,
+	struct exchange_buffers parts = {
 		.length = part_length,
 		.context = runs,
-		.bytes_max = runs->bytes_max,
+		.accept = accept_bytes,
 	};
 	int error = 0;
 
@@ -417,7 +435,7 @@ int cluster_runs_tell_parts(struct cluster_runs *runs,
 		parts.own[i] = bytes;
 	}
 	if (error == 0)
-		error = cluster_alltoall(&parts, runs->exchange, failure);
+		error = exchange_send_buffers(runs->exchange, &parts, failure);
 	run_index_init(&runs->part, runs->shape, index->block_records);
 	if (error == 0)
 		error = read_parts(runs, index, &parts, failure);
@@ -552,11 +570,10 @@ int cluster_runs_tell_wants(struct cluster_runs *runs,
 			    const struct merge_plan *merge,
 			    struct failure *failure)
 {
-	struct cluster_alltoall wants = {
-		.rank = runs->rank,
+	struct exchange_buffers wants = {
 		.length = wants_length,
 		.context = runs,
-		.bytes_max = runs->bytes_max,
+		.accept = accept_bytes,
 	};
 	int error = 0;
 
@@ -569,7 +586,7 @@ int cluster_runs_tell_wants(struct cluster_runs *runs,
 		wants.own[i] = bytes;
 	}
 	if (error == 0)
-		error = cluster_alltoall(&wants, runs->exchange, failure);
+		error = exchange_send_buffers(runs->exchange, &wants, failure);
 	runs->wave_count = merge->piece_count;
 	for (unsigned i = 0; i < runs->rank->node_count && error == 0; i++)
 		if (i != runs->rank->rank)
