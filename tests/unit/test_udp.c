@@ -1123,8 +1123,8 @@ static uint64_t bytes_but_of_1(unsigned exchange, unsigned source, unsigned to)
  * next that it is told. */
 static bool is_for_going_on(const char *why)
 {
-	return strstr(why, "goes on to the next collective") ||
-	       strstr(why, "does other things than this rank");
+	return strstr(why, "began the next exchange") ||
+	       strstr(why, "took other steps than this rank");
 }
 
 /* The others wait for nothing more from a rank that has gone on; so one that

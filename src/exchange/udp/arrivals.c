@@ -1,3 +1,6 @@
+/*
+ * arrivals.c - keep a bit for each segment of a message
+ */
 #include "exchange/udp/arrivals.h"
 
 #include <errno.h>

@@ -126,10 +126,11 @@ static void give_up_stuck(struct udp *x, unsigned node, uint64_t now_ns)
 
 	if (udp_receive_is_stuck(x, node, now_ns))
 		exchange_give_up(&x->base, node,
-				 "what it has sent has not come for", advice);
+				 "nothing that it sent has arrived for",
+				 advice);
 	if (udp_send_is_stuck(x, node, now_ns))
 		exchange_give_up(&x->base, node,
-				 "has taken nothing from this rank for",
+				 "has received nothing from this rank for",
 				 advice);
 }
 
@@ -275,7 +276,7 @@ static uint32_t payload_bytes_to_next(const struct exchange *exchange)
 {
 	const struct udp *x = udp_of_const(exchange);
 
-	return x->peers[(udp_own(x) + 1) % udp_node_count(x)].out.segment_bytes;
+	return x->peers[(udp_own(x) + 1) % udp_node_count(x)].segment_bytes;
 }
 
 /* --- opening and closing ---------------------------------------------------
@@ -308,7 +309,7 @@ static const struct exchange_transport transport = {
 	.close = close_udp,
 };
 
-/* In place of a CRC-32C that no rank checks. */
+/* This takes the place of a CRC-32C that no rank checks. */
 static uint32_t no_crc32c(uint32_t crc, const void *bytes, size_t byte_count)
 {
 	(void)bytes, (void)byte_count;
@@ -342,6 +343,6 @@ struct exchange *udp_open(const struct exchange_options *options,
 		exchange_close(&x->base);
 		return NULL;
 	}
-	udp_join_say_hello(x);
+	udp_status_say_hello(x);
 	return &x->base;
 }

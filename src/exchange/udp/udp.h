@@ -22,8 +22,8 @@ struct udp_options {
 	bool crc32c;
 	/* All ranks are on one machine and may send STATUS through memory. */
 	bool status_page;
-	/* Of rank 0; 0: from the job's token.  It is --port of the program, as
-	 * a failure calls it. */
+	/* Rank 0's port; 0: the job's token tells it.  It is --port of the
+	 * program, as a failure calls it. */
 	uint16_t port;
 	/* Payload of a datagram, UDP_PAYLOAD_BYTES_MIN to _MAX (udp_wire.h);
 	 * 0: as much as the path takes unfragmented. */

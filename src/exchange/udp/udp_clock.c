@@ -1,3 +1,6 @@
+/*
+ * udp_clock.c - compare clocks by echoes
+ */
 #include "exchange/udp/udp_clock.h"
 
 #include "base/base.h"

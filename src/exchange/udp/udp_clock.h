@@ -13,7 +13,7 @@
 
 #include "exchange/udp/udp_wire.h"
 
-/* Of one peer.  Written by udp_clock.c only. */
+/* One peer's clock.  Written by udp_clock.c only. */
 struct udp_clock {
 	uint64_t theirs_ns; /* its clock in its last STATUS; 0: there is none */
 	uint64_t heard_ns;  /* our clock when that came */

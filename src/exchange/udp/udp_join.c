@@ -1,5 +1,5 @@
 /*
- * udp_join.c - find the ports, open the sockets, and send the first STATUS
+ * udp_join.c - find the ports, open the sockets, and learn what paths take
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -17,7 +17,7 @@
 /* The kernel counts what lies in a socket with its overhead: up to this many
  * times the payload. */
 #define ROOM_PART 3
-/* On loopback what was sent occupies the sender's buffer until it is received:
+/* What was sent on loopback occupies the sender's buffer until it is received:
  * room for a message, or two processes would take turns. */
 #define SEND_ROOM_LOOPBACK_BYTES ((uint32_t)4 << 20)
 /* Elsewhere what a card sends in 0.2 ms at 10 Gbit/s, so that a STATUS about a
@@ -62,16 +62,15 @@ static int guess_ports(struct udp *x, struct failure *failure)
 	unsigned first = first_port(x), ranks = 1, last;
 
 	for (unsigned node = 0; node < udp_node_count(x); node++) {
-		struct udp_peer *peer = &x->peers[node];
+		struct address address = addresses[node];
 		unsigned lower_count = 0;
 
 		for (unsigned lower = 0; lower < node; lower++)
 			lower_count += address_is_same_host(&addresses[lower],
 							    &addresses[node]);
 		ranks = MAX(ranks, lower_count + 1);
-		peer->control = addresses[node];
-		address_set_port(&peer->control,
-				 (uint16_t)(first + lower_count));
+		address_set_port(&address, (uint16_t)(first + lower_count));
+		udp_status_guess(x, node, &address);
 	}
 	x->port_step = MAX(UDP_PORT_STEP_MIN, ranks);
 	last = first + ranks - 1 + (UDP_PORT_TRIES - 1) * x->port_step;
@@ -111,7 +110,7 @@ static int open_sockets(struct udp *x, struct failure *failure)
 /* --- how long datagrams may be ----------------------------------------------
  */
 
-/* To ask the kernel takes four calls: paths that must be alike are asked for
+/* Asking the kernel takes four calls: paths that must be alike are asked for
  * once. */
 static size_t payload_bytes_to(const struct udp *x, unsigned node)
 {
@@ -125,7 +124,7 @@ static size_t payload_bytes_to(const struct udp *x, unsigned node)
 			 address_is_loopback(&peer->control));
 
 		if (lower != udp_own(x) && alike)
-			return known->out.segment_bytes + UDP_DATA_HEADER_BYTES;
+			return known->segment_bytes + UDP_DATA_HEADER_BYTES;
 	}
 	return datagram_payload_bytes(&x->data.local, &peer->control);
 }
@@ -165,7 +164,7 @@ static int find_payloads(struct udp *x, struct failure *failure)
 		bytes = find_payload(x, node, failure);
 		if (bytes < 0)
 			return bytes;
-		x->peers[node].out.segment_bytes =
+		x->peers[node].segment_bytes =
 			(uint32_t)bytes - UDP_DATA_HEADER_BYTES;
 		largest = MAX(largest, bytes);
 	}
@@ -179,54 +178,18 @@ static int find_payloads(struct udp *x, struct failure *failure)
 /* --- opening and closing ----------------------------------------------------
  */
 
-static int init_peers(struct udp *x)
-{
-	unsigned count = udp_node_count(x);
-
-	x->opened_ns = clock_now_ns();
-	x->peers = calloc(count, sizeof(*x->peers));
-	if (!x->peers)
-		return -ENOMEM;
-	for (unsigned node = 0; node < count; node++)
-		udp_clock_init(&x->peers[node].clock);
-	return 0;
-}
-
 int udp_join_open(struct udp *x, struct failure *failure)
 {
 	int error = udp_wire_derive_keys(x->base.rank->secret, &x->keys);
 
-	if (error == 0)
-		error = init_peers(x);
-	if (error)
-		return failure_set(failure, EXIT_RESOURCES, NULL, -error,
-				   "memory");
+	x->opened_ns = clock_now_ns();
+	x->peers = calloc(udp_node_count(x), sizeof(*x->peers));
+	if (error || !x->peers)
+		return failure_no_memory(failure);
 	error = guess_ports(x, failure);
 	if (error == 0)
 		error = open_sockets(x, failure);
 	return error ? error : find_payloads(x, failure);
-}
-
-/* Rank 0 tells all ranks where the status page is.  The others tell rank 0 that
- * they are there, and the rest through the page.  Without a page all ranks tell
- * all. */
-void udp_join_say_hello(struct udp *x)
-{
-	const struct exchange_peer *own = &x->base.peers[udp_own(x)];
-	unsigned count = udp_node_count(x);
-	bool page = x->options.status_page && count > 1;
-
-	memcpy(x->hello + UDP_PAGE_OFFER_BYTES, own->hello, own->hello_bytes);
-	if (page && udp_own(x) != 0) {
-		x->awaits_page = true;
-		udp_status_send(x, 0, 0);
-		return;
-	}
-	if (page)
-		x->page = udp_page_make(count, x->hello);
-	if (x->page)
-		udp_page_attach(x->page, address_port(&x->control.local));
-	udp_status_send_all(x, 0);
 }
 
 void udp_join_close(struct udp *x)

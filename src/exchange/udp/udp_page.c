@@ -1,3 +1,6 @@
+/*
+ * udp_page.c - the memory of the status page: mailboxes, dirty bits, wake-ups
+ */
 #include "exchange/udp/udp_page.h"
 
 #include <errno.h>
@@ -39,7 +42,8 @@ struct rank_state {
 	/* STATUS to be put until this rank wants to be woken; 0: it is awake.
 	 * Set by this rank, counted down by the ranks that put STATUS. */
 	_Atomic uint32_t wake_threshold;
-	/* Of its first socket, written by this rank once; 0: not attached. */
+	/* The port of its first socket, written by this rank once; 0: not
+	 * attached. */
 	_Atomic uint32_t port;
 };
 

@@ -41,11 +41,11 @@ struct udp_page;
  * page, u32 process, u32 descriptor.  All 0: there is none. */
 #define UDP_PAGE_OFFER_BYTES 24
 
-/* As rank 0.  Fills the offer.  NULL: the page cannot be made, or there are
- * more ranks than UDP_PAGE_NODES_MAX; the offer is then all 0. */
+/* Rank 0 makes the page and fills the offer.  NULL: it cannot be made, or there
+ * are more ranks than UDP_PAGE_NODES_MAX; the offer is then all 0. */
 struct udp_page *udp_page_make(unsigned node_count,
 			       uint8_t offer[UDP_PAGE_OFFER_BYTES]);
-/* As rank own.  NULL: nothing is offered, or not to us. */
+/* Rank own opens it.  NULL: nothing is offered, or not to us. */
 struct udp_page *udp_page_find(const uint8_t offer[UDP_PAGE_OFFER_BYTES],
 			       unsigned node_count, unsigned own);
 /* Safe on NULL. */
@@ -60,7 +60,7 @@ uint16_t udp_page_port(const struct udp_page *page, unsigned node);
 /* Put a STATUS into the mailbox to node.  False: it is too long. */
 bool udp_page_put(struct udp_page *page, unsigned node, const uint8_t *status,
 		  size_t byte_count);
-/* To be called after that.  True: the caller must now send node a wake-up.
+/* Call it after that.  True: the caller must now send node a wake-up.
  * urgent: wake it whatever its threshold is. */
 bool udp_page_takes_wake_up(struct udp_page *page, unsigned node, bool urgent);
 

@@ -245,7 +245,7 @@ static uint64_t grantable_bytes(const struct udp *x, const struct arrivals *in)
 	return MIN(arrivals_prefix_bytes(in) + x->window_bytes, in->byte_count);
 }
 
-/* With the STATUS that says that we are ready. */
+/* The STATUS that says that we are ready tells these grants. */
 void udp_receive_grant_first(struct udp *x)
 {
 	for (unsigned i = 1; i < x->base.ring_count; i++) {

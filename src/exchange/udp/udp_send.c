@@ -27,7 +27,7 @@ static uint64_t sendable_bytes(const struct udp *x, unsigned node)
 	bytes = limit - peer->out.sent_bytes;
 	return limit == peer->out.byte_count
 		       ? bytes
-		       : ROUND_DOWN(bytes, peer->out.segment_bytes);
+		       : ROUND_DOWN(bytes, peer->segment_bytes);
 }
 
 /* True if all other ranks that meet have all announcements.  They cannot end
@@ -65,7 +65,7 @@ bool udp_send_is_stuck(struct udp *x, unsigned node, uint64_t now_ns)
 	       (heard->ready || others_are_ready(x, node));
 }
 
-/* In our next round we send to the rank that the next rank sends to in its
+/* Our next round sends to the rank that the next rank sends to in its
  * current round. */
 unsigned udp_send_waits_for(const struct udp *x)
 {
@@ -185,9 +185,9 @@ static unsigned choose_node(struct udp *x, uint64_t now_ns)
 static uint64_t batch_bytes_max(const struct udp_peer *peer)
 {
 	uint64_t segments = DATAGRAM_BATCH_BYTES_MAX /
-			    (peer->out.segment_bytes + UDP_DATA_HEADER_BYTES);
+			    (peer->segment_bytes + UDP_DATA_HEADER_BYTES);
 
-	return MIN(segments, DATAGRAM_SEGMENTS_MAX) * peer->out.segment_bytes;
+	return MIN(segments, DATAGRAM_SEGMENTS_MAX) * peer->segment_bytes;
 }
 
 /* Fill headers and payload of the message's segments from offset on. */
@@ -210,18 +210,34 @@ static void fill_batch(struct udp *x, unsigned node, uint64_t offset,
 	batch->byte_count = byte_count;
 	batch->segments_sent = 0;
 	batch->segment_count =
-		(unsigned)DIV_ROUND_UP(byte_count, peer->out.segment_bytes);
+		(unsigned)DIV_ROUND_UP(byte_count, peer->segment_bytes);
 	x->base.collective->read(x->base.collective->context, node, offset,
 				 batch->payload, byte_count);
 	for (unsigned i = 0; i < batch->segment_count; i++) {
-		uint64_t begin = (uint64_t)i * peer->out.segment_bytes;
+		uint64_t begin = (uint64_t)i * peer->segment_bytes;
 
 		data.offset = offset + begin;
-		data.length = (uint16_t)MIN(byte_count - begin,
-					    peer->out.segment_bytes);
+		data.length =
+			(uint16_t)MIN(byte_count - begin, peer->segment_bytes);
 		udp_wire_seal_data(&data, &x->keys, x->crc32c,
 				   batch->payload + begin, batch->headers[i]);
 	}
+}
+
+/* There is a list of gaps that was not all sent. */
+static bool misses_some(const struct udp_peer *peer)
+{
+	return peer->heard.gap_serial != peer->out.served_serial;
+}
+
+/* Begin with a list of gaps that has come in the meantime. */
+static void take_list(struct udp_peer *peer)
+{
+	if (peer->out.resend_serial == peer->heard.gap_serial)
+		return;
+	peer->out.resend_serial = peer->heard.gap_serial;
+	peer->out.resend_at = 0;
+	peer->out.resend_done = 0;
 }
 
 /* Fill a batch with the next segments to be sent again to this node.  False:
@@ -229,35 +245,34 @@ static void fill_batch(struct udp *x, unsigned node, uint64_t offset,
 static bool fill_again(struct udp *x, unsigned node)
 {
 	struct udp_peer *peer = &x->peers[node];
+	struct udp_out *out = &peer->out;
 	uint64_t segment_count =
-		DIV_ROUND_UP(peer->out.byte_count, peer->out.segment_bytes);
+		DIV_ROUND_UP(out->byte_count, peer->segment_bytes);
 
-	while (peer->out.resend_at < peer->out.resend_count) {
-		struct arrivals_gap *gap =
-			&peer->out.resend[peer->out.resend_at];
+	take_list(peer);
+	while (out->resend_at < peer->heard.gap_count) {
+		struct arrivals_gap gap = peer->heard.gaps[out->resend_at];
 		uint64_t offset, bytes;
 
-		if (gap->count == 0 || gap->first >= segment_count) {
-			peer->out.resend_at++;
+		gap.first += out->resend_done;
+		gap.count -= out->resend_done;
+		if (gap.count == 0 || gap.first >= segment_count) {
+			out->resend_at++;
+			out->resend_done = 0;
 			continue;
 		}
-		gap->count = MIN(gap->count, segment_count - gap->first);
-		offset = gap->first * peer->out.segment_bytes;
-		bytes = MIN(gap->count * peer->out.segment_bytes,
+		gap.count = MIN(gap.count, segment_count - gap.first);
+		offset = gap.first * peer->segment_bytes;
+		bytes = MIN(gap.count * peer->segment_bytes,
 			    batch_bytes_max(peer));
-		gap->first += bytes / peer->out.segment_bytes;
-		gap->count -= bytes / peer->out.segment_bytes;
+		out->resend_done += bytes / peer->segment_bytes;
 		fill_batch(x, node, offset,
-			   MIN(bytes, peer->out.byte_count - offset), true);
+			   MIN(bytes, out->byte_count - offset), true);
 		return true;
 	}
-	if (peer->out.resend_count > 0) {
-		/* The whole list was sent: what is still missing was lost
-		 * once more. */
-		peer->out.resend_count = 0;
-		peer->out.served_serial = peer->out.resend_serial;
-		udp_status_send_twice(x, node);
-	}
+	/* The whole list was sent: what is still missing was lost once more. */
+	out->served_serial = out->resend_serial;
+	udp_status_send_twice(x, node);
 	return false;
 }
 
@@ -272,7 +287,7 @@ static uint64_t new_bytes(const struct udp *x, unsigned node)
 	if (x->base.schedule != EXCHANGE_ROUNDS || left_bytes <= last_bytes)
 		return bytes;
 	return MIN(bytes,
-		   ROUND_UP(left_bytes - last_bytes, peer->out.segment_bytes));
+		   ROUND_UP(left_bytes - last_bytes, peer->segment_bytes));
 }
 
 /* Lost segments first: a receiver waits for them. */
@@ -282,7 +297,7 @@ static bool fill_next(struct udp *x, uint64_t now_ns)
 	unsigned node;
 
 	for (unsigned i = 1; i < x->base.ring_count; i++)
-		if (x->peers[x->base.ring[i]].out.resend_count > 0 &&
+		if (misses_some(&x->peers[x->base.ring[i]]) &&
 		    fill_again(x, x->base.ring[i]))
 			return true;
 	node = choose_node(x, now_ns);
@@ -321,9 +336,9 @@ static int send_batch(struct udp *x)
 	int sent;
 
 	for (unsigned i = batch->segments_sent; i < batch->segment_count; i++) {
-		size_t begin = (size_t)i * peer->out.segment_bytes;
+		size_t begin = (size_t)i * peer->segment_bytes;
 		size_t length =
-			MIN(batch->byte_count - begin, peer->out.segment_bytes);
+			MIN(batch->byte_count - begin, peer->segment_bytes);
 
 		parts[part_count++] = (struct iovec){ batch->headers[i],
 						      UDP_DATA_HEADER_BYTES };
@@ -332,7 +347,7 @@ static int send_batch(struct udp *x)
 		total_bytes += UDP_DATA_HEADER_BYTES + length;
 	}
 	sent = datagram_send(&x->data, &peer->data, parts, part_count,
-			     UDP_DATA_HEADER_BYTES + peer->out.segment_bytes,
+			     UDP_DATA_HEADER_BYTES + peer->segment_bytes,
 			     total_bytes);
 	if (sent > 0)
 		batch->segments_sent += (unsigned)sent;
@@ -376,8 +391,7 @@ void udp_send_begin(struct udp *x)
 		struct udp_peer *peer = &x->peers[node];
 
 		peer->out.sent_bytes = 0;
-		peer->out.resend_count = 0;
-		peer->out.served_serial = peer->out.resend_serial;
+		peer->out.served_serial = peer->heard.gap_serial;
 		peer->out.debt = (struct debt){ 0 };
 		peer->out.byte_count =
 			exchange_message_bytes(&x->base, udp_own(x), node);

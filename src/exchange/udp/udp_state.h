@@ -9,8 +9,8 @@
  *                             ->  udp_status.c    STATUS in and out
  *                                             ->  udp_page.c, udp_wire.c, ...
  *
- * A comment at a field names the file that writes it, and when; the other files
- * only read it.
+ * A comment before fields names the file that writes them; the other files only
+ * read them.
  */
 #ifndef UDP_STATE_H
 #define UDP_STATE_H
@@ -29,38 +29,40 @@
 #define UDP_PORT_TRIES 4
 #define UDP_PORT_STEP_MIN 256
 
-/* What the last STATUS of a peer said.  Written by udp_status.c: with each
- * STATUS, and at the beginning of an epoch. */
+/* What the last STATUS of a peer said. */
 struct udp_heard {
 	bool hears_us; /* the peer has got a STATUS of ours */
 	uint32_t serial;
 	uint32_t epoch;
-	/* Of our epoch; of none yet: 0 and false. */
+	/* The rest is of our epoch; 0 and false if it is not there yet. */
 	uint32_t round;		/* rounds that the peer has handed over */
 	bool ready;		/* our message can come */
 	uint64_t prefix_bytes;	/* of our message, arrived there */
 	uint64_t grant_bytes;	/* of our message, may be sent */
 	uint64_t sent_bytes;	/* of its message, sent */
 	uint32_t served_serial; /* our list of gaps that it has served */
+	/* Segments of our message that the peer misses: its last list. */
+	struct arrivals_gap gaps[UDP_GAPS_MAX];
+	unsigned gap_count;
+	uint32_t gap_serial;
 	/* Announced with the lengths: [epoch % EXCHANGE_ANNOUNCED]. */
 	uint32_t segment_bytes[EXCHANGE_ANNOUNCED];
 };
 
-/* Our message to a peer.  Written by udp_send.c, unless said otherwise. */
+/* Our message to a peer. */
 struct udp_out {
-	uint32_t segment_bytes; /* payload; by udp_join.c, once */
 	uint64_t byte_count;
 	uint64_t sent_bytes; /* from the beginning, once or more often */
-	/* Segments to be sent again: by udp_status.c when the peer sends a new
-	 * list, by udp_send.c as it sends them. */
-	struct arrivals_gap resend[UDP_GAPS_MAX];
-	unsigned resend_count, resend_at;
-	uint32_t resend_serial; /* of that list; by udp_status.c */
+	/* Of the list of gaps with that serial, the gap to be sent next, and
+	 * how many segments of it were sent. */
+	uint32_t resend_serial;
+	unsigned resend_at;
+	uint64_t resend_done;
 	uint32_t served_serial; /* of the last list that was all sent */
 	struct debt debt;	/* to take it */
 };
 
-/* A peer's message to us.  Written by udp_receive.c. */
+/* A peer's message to us. */
 struct udp_in {
 	struct arrivals arrivals;
 	bool open; /* arrivals is of this epoch */
@@ -72,17 +74,24 @@ struct udp_in {
 };
 
 struct udp_peer {
-	/* Where its sockets are.  By udp_join.c as guessed, by udp_status.c as
-	 * each STATUS tells. */
+	/* Written by udp_join.c. */
+	uint32_t segment_bytes; /* payload of what is sent to it */
+
+	/* Written by udp_status.c. */
+	/* Where its sockets are, as guessed, and then as each STATUS tells. */
 	struct address control, data;
-	uint32_t status_serial; /* of our last STATUS to it; udp_status.c */
+	uint32_t status_serial; /* of our last STATUS to it */
 	struct udp_heard heard;
-	struct udp_clock clock; /* by udp_status.c with each STATUS */
+	struct udp_clock clock;
+
+	/* Written by udp_send.c. */
 	struct udp_out out;
+
+	/* Written by udp_receive.c. */
 	struct udp_in in;
 };
 
-/* Segments on their way into the socket.  Written by udp_send.c. */
+/* Segments on their way into the socket. */
 struct udp_batch {
 	bool active;
 	bool again; /* sent before */
@@ -105,7 +114,7 @@ struct udp_segment_target {
  * places. */
 #define UDP_SEGMENT_PARTS 4
 
-/* A batch that is being received.  Written by udp_receive.c. */
+/* A batch that is being received. */
 struct udp_receive_batch {
 	struct udp_peer *peer; /* the sender */
 	struct udp_wire_data first;
@@ -119,28 +128,29 @@ struct udp_receive_batch {
 
 struct udp {
 	struct exchange base; /* first: see udp_of() */
-	/* By udp_join.c, before anything is sent. */
+
+	/* Written by udp.c, as it opens. */
 	struct udp_options options;
-	struct udp_wire_keys keys;
 	crc32c_fn *crc32c;
+
+	/* Written by udp_join.c, before anything is sent. */
+	struct udp_wire_keys keys;
 	struct datagram_socket control, data;
 	struct udp_peer *peers; /* [node]; owned */
 	uint64_t window_bytes;
 	uint64_t opened_ns;
 	unsigned port_step; /* the same on all ranks */
+
+	/* Written by udp_status.c. */
 	/* The offer of a status page, and behind it the hello. */
 	uint8_t hello[EXCHANGE_APPLICATION_BYTES_MAX];
+	struct udp_page *page; /* NULL: there is none, or not yet */
+	bool awaits_page;      /* until rank 0's offer comes */
 
-	/* NULL: there is none, or not yet.  By udp_join.c on rank 0, by
-	 * udp_status.c on the others when rank 0's offer comes; likewise
-	 * awaits_page: true until then. */
-	struct udp_page *page;
-	bool awaits_page;
-
-	/* By udp_receive.c. */
+	/* Written by udp_receive.c. */
 	struct udp_receive_batch receiving;
 
-	/* By udp_send.c. */
+	/* Written by udp_send.c. */
 	uint32_t round;		     /* rounds sent */
 	uint32_t rounds_handed_over; /* sent or nearly: as others are told */
 	uint64_t round_ns; /* the next round waits since then; 0: it does not */
@@ -164,20 +174,23 @@ static inline const struct udp *udp_of_const(const struct exchange *exchange)
 
 /* Addresses, sockets and peers.  0 or -errno with *failure filled. */
 int udp_join_open(struct udp *x, struct failure *failure);
-/* Send the first STATUS. */
-void udp_join_say_hello(struct udp *x);
 /* Safe after a part of udp_join_open(). */
 void udp_join_close(struct udp *x);
 
 /* --- udp_status.c -----------------------------------------------------------
  */
 
+/* The node's first socket may be there. */
+void udp_status_guess(struct udp *x, unsigned node,
+		      const struct address *address);
+/* Send the first STATUS. */
+void udp_status_say_hello(struct udp *x);
 /* Forget what peers have said of the last epoch. */
 void udp_status_begin(struct udp *x);
 /* Send STATUS to one peer, with flags of enum udp_wire_flag; to all. */
 void udp_status_send(struct udp *x, unsigned node, uint32_t flags);
 void udp_status_send_all(struct udp *x, uint32_t flags);
-/* To the ranks that meet in the collective. */
+/* Send it to the ranks that meet in the collective. */
 void udp_status_send_ring(struct udp *x);
 /* The same twice: for what is said once, and only where something was lost. */
 void udp_status_send_twice(struct udp *x, unsigned node);

@@ -33,7 +33,7 @@ static void fill_message_state(const struct udp *x, unsigned node,
 	const struct udp_peer *peer = &x->peers[node];
 
 	status->round = x->rounds_handed_over;
-	status->segment_bytes = peer->out.segment_bytes;
+	status->segment_bytes = peer->segment_bytes;
 	status->sent_bytes = peer->out.sent_bytes;
 	if (x->base.is_prepared && x->base.peers[node].meets) {
 		status->flags |= UDP_STATUS_READY;
@@ -52,7 +52,7 @@ static void fill_message_state(const struct udp *x, unsigned node,
 	}
 }
 
-/* Before the first barrier: the hello, until the peer has it. */
+/* A STATUS before the first barrier has the hello, until the peer has it. */
 static void fill_application(const struct udp *x, unsigned node,
 			     struct udp_wire_status *status)
 {
@@ -96,8 +96,8 @@ static void fill_gaps(const struct udp_peer *peer,
 						    status->gaps, UDP_GAPS_MAX);
 }
 
-/* To the peer's address; before the peer was heard, to all ports that it may
- * have. */
+/* Send to the peer's address; before the peer was heard, to all ports that it
+ * may have. */
 static void send_datagram(struct udp *x, unsigned node, const uint8_t *datagram,
 			  size_t byte_count)
 {
@@ -218,6 +218,38 @@ void udp_status_send_gaps(struct udp *x, unsigned node)
 	send_status(x, node, 0, true);
 }
 
+/* --- the first STATUS --------------------------------------------------------
+ */
+
+void udp_status_guess(struct udp *x, unsigned node,
+		      const struct address *address)
+{
+	x->peers[node].control = *address;
+	udp_clock_init(&x->peers[node].clock);
+}
+
+/* Rank 0 tells all ranks where the status page is.  The others tell rank 0 that
+ * they are there, and the rest through the page.  Without a page all ranks tell
+ * all. */
+void udp_status_say_hello(struct udp *x)
+{
+	const struct exchange_peer *own = &x->base.peers[udp_own(x)];
+	unsigned count = udp_node_count(x);
+	bool page = x->options.status_page && count > 1;
+
+	memcpy(x->hello + UDP_PAGE_OFFER_BYTES, own->hello, own->hello_bytes);
+	if (page && udp_own(x) != 0) {
+		x->awaits_page = true;
+		udp_status_send(x, 0, 0);
+		return;
+	}
+	if (page)
+		x->page = udp_page_make(count, x->hello);
+	if (x->page)
+		udp_page_attach(x->page, address_port(&x->control.local));
+	udp_status_send_all(x, 0);
+}
+
 /* --- hearing ---------------------------------------------------------------
  */
 
@@ -271,23 +303,20 @@ static void handle_totals(struct udp *x, struct udp_heard *heard,
 }
 
 /* A list of gaps takes the place of an earlier one. */
-static void handle_gaps(struct udp_out *out,
+static void handle_gaps(struct udp_heard *heard,
 			const struct udp_wire_status *status)
 {
-	if (status->gap_count == 0 || status->gap_serial == out->resend_serial)
+	if (status->gap_count == 0 || status->gap_serial == heard->gap_serial)
 		return;
-	memcpy(out->resend, status->gaps,
+	memcpy(heard->gaps, status->gaps,
 	       status->gap_count * sizeof(status->gaps[0]));
-	out->resend_count = status->gap_count;
-	out->resend_at = 0;
-	out->resend_serial = status->gap_serial;
+	heard->gap_count = status->gap_count;
+	heard->gap_serial = status->gap_serial;
 }
 
-static void handle_message_state(struct udp_peer *peer,
+static void handle_message_state(struct udp_heard *heard,
 				 const struct udp_wire_status *status)
 {
-	struct udp_heard *heard = &peer->heard;
-
 	if (status->flags & UDP_STATUS_READY)
 		heard->ready = true;
 	heard->round = MAX(heard->round, status->round);
@@ -295,7 +324,7 @@ static void handle_message_state(struct udp_peer *peer,
 	heard->grant_bytes = MAX(heard->grant_bytes, status->grant_bytes);
 	heard->sent_bytes = MAX(heard->sent_bytes, status->sent_bytes);
 	heard->served_serial = status->served_serial;
-	handle_gaps(&peer->out, status);
+	handle_gaps(heard, status);
 }
 
 /* A peer is at the address that the list of ranks has for it, and DATA goes to
@@ -370,11 +399,12 @@ static bool goes_on_too_early(const struct udp *x, const struct udp_peer *peer,
 		peer->out.sent_bytes < peer->out.byte_count);
 }
 
-static bool asks_for_too_much(const struct udp_out *out,
+static bool asks_for_too_much(const struct udp_peer *peer,
 			      const struct udp_wire_status *status)
 {
-	uint64_t segment_count = out->byte_count / out->segment_bytes +
-				 (out->byte_count % out->segment_bytes != 0);
+	const struct udp_out *out = &peer->out;
+	uint64_t segment_count = out->byte_count / peer->segment_bytes +
+				 (out->byte_count % peer->segment_bytes != 0);
 
 	/* Gaps ascend: udp_wire.c has checked that. */
 	for (unsigned i = 0; i < status->gap_count; i++)
@@ -391,19 +421,19 @@ static const char *find_lie(const struct udp *x, const struct udp_peer *peer,
 			    const struct udp_wire_status *status)
 {
 	if (lacks_totals(x, status))
-		return "does not tell all ranks how much it has for them";
+		return "did not announce its messages to all ranks";
 	if (is_out_of_step(x, status))
-		return "does other things than this rank, or in another order";
+		return "took other steps than this rank, or in another order";
 	if (goes_on_too_early(x, peer, status))
-		return "goes on to the next collective before this one is over";
+		return "began the next exchange before this one was over";
 	if (status->epoch != x->base.epoch || x->base.epoch == 0)
 		return NULL;
-	if (asks_for_too_much(&peer->out, status))
-		return "speaks of more than was announced to it";
+	if (asks_for_too_much(peer, status))
+		return "told of more bytes than this rank has announced to it";
 	if (exchange_has_announced(&x->base, status->source) &&
 	    status->sent_bytes >
 		    exchange_announced(&x->base, status->source)->byte_count)
-		return "says that it has sent more than it has announced";
+		return "told of more bytes sent than it has announced";
 	return NULL;
 }
 
@@ -447,7 +477,7 @@ static const char *handle_claims(struct udp *x,
 	peer->heard.epoch = MAX(peer->heard.epoch, status->epoch);
 	if (x->base.peers[status->source].meets &&
 	    status->epoch == x->base.epoch && x->base.epoch > 0)
-		handle_message_state(peer, status);
+		handle_message_state(&peer->heard, status);
 	return NULL;
 }
 

@@ -1,3 +1,6 @@
+/*
+ * udp_wire.c - write datagrams, and take apart those that may be true
+ */
 #include "exchange/udp/udp_wire.h"
 
 #include <assert.h>
@@ -98,7 +101,8 @@ static bool data_is_good(const struct udp_wire_data *data)
 	       data->offset <= UINT64_MAX - data->length;
 }
 
-/* Of the header behind its CRC-32C; the caller goes on with the payload. */
+/* The CRC-32C of the header behind its own; the caller goes on with the
+ * payload. */
 static uint32_t crc32c_of_header(const uint8_t *header,
 				 const struct udp_wire_keys *keys,
 				 crc32c_fn *crc32c)
@@ -377,6 +381,6 @@ bool udp_wire_open_status(const uint8_t *datagram, size_t datagram_bytes,
 	make_tag(datagram, datagram_bytes, keys, tag);
 	if (sodium_memcmp(tag, datagram, sizeof(tag)) != 0)
 		return false;
-	/* From here on the bytes are from a rank that knows the secret. */
+	/* The bytes are from a rank that knows the secret. */
 	return udp_wire_take_status(datagram, datagram_bytes, status);
 }

@@ -190,7 +190,7 @@ struct udp_wire_status {
 	/* If UDP_STATUS_FAILED; else 0. */
 	uint16_t failure_node;	 /* at fault */
 	uint16_t failure_status; /* enum exit_status; not EXIT_DONE */
-	/* Of the tails below; a count of 0: it is absent. */
+	/* The tails below have these counts; a tail of 0 is absent. */
 	uint16_t application_bytes;
 	uint16_t total_count;
 	uint16_t text_bytes;
@@ -208,14 +208,14 @@ struct udp_wire_status {
 	uint32_t gap_serial;	/* of the list of gaps below, if there is one */
 	uint32_t served_serial; /* the destination's list of gaps with this
 				   serial was sent again */
-	/* Of this epoch's message from source to destination: sent at least
-	 * once, from the beginning. */
+	/* Bytes of this epoch's message from source to destination that were
+	 * sent at least once, from the beginning. */
 	uint64_t sent_bytes;
-	/* Of the one from destination to source. */
+	/* Bytes of the message from destination to source. */
 	uint64_t prefix_bytes; /* arrived without a gap */
 	uint64_t grant_bytes;  /* may be sent */
-	/* To relate clocks: the source's clock, the last clock_ns that it has
-	 * seen from the destination (0: none), and for how long it has held
+	/* These relate clocks: the source's clock, the last clock_ns that it
+	 * has seen from the destination (0: none), and for how long it has held
 	 * that. */
 	uint64_t clock_ns, echo_ns, held_ns;
 
