@@ -73,7 +73,7 @@ enum exchange_schedule {
 /* What every exchange needs to know, whatever its transport is. */
 struct exchange_options {
 	const struct rank *rank; /* must outlive the exchange */
-	/* Until exchange_set_schedule(); not GRID, and not AUTO. */
+	/* It holds until exchange_set_schedule(); not GRID, and not AUTO. */
 	enum exchange_schedule schedule;
 	/* True if the thread has a CPU of its own: it then polls for a moment
 	 * before it sleeps. */
@@ -234,8 +234,8 @@ __attribute__((format(printf, 4, 5))) int
 exchange_blame(struct exchange *exchange, unsigned node,
 	       struct failure *failure, const char *format, ...);
 
-/* After the last barrier: rank 0 stays until all other ranks know that all have
- * come to it. */
+/* Call it after the last barrier: rank 0 stays until all other ranks know that
+ * all have come to it. */
 void exchange_leave(struct exchange *exchange);
 
 /* The node's clock less this rank's, and by how much that may be wrong at most;

@@ -11,7 +11,7 @@ struct exchange_buffers {
 	/* [rank]: our messages.  One to ourselves is copied. */
 	const uint8_t *own[RANK_NODES_MAX];
 	uint64_t own_bytes[RANK_NODES_MAX];
-	/* As of struct exchange_collective, with this context. */
+	/* The length() of struct exchange_collective, with this context. */
 	struct exchange_length (*length)(const void *context, unsigned source,
 					 unsigned destination);
 	void *context;
@@ -31,7 +31,7 @@ struct exchange_buffers {
 	struct exchange_collective collective;
 };
 
-/* As exchange_begin(); exchange_receive() and exchange_finish() follow.  The
+/* Begin the collective; exchange_receive() and exchange_finish() follow.  The
  * buffers must stay until then. */
 int exchange_begin_buffers(struct exchange *exchange,
 			   struct exchange_buffers *buffers,

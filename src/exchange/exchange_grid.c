@@ -17,7 +17,7 @@
  * and to make entries of their records, takes some 20 ms. */
 #define UNSERVED_BYTES_MAX (16 * MIB)
 
-/* Of one rank to us. */
+/* One rank's bundle to us. */
 struct incoming_bundle {
 	uint8_t *bytes; /* in the memory of its step */
 	uint64_t byte_count;
@@ -139,7 +139,7 @@ static void end_bundle(struct step *step, unsigned to,
 	step->send_bytes[to] = grid_bundle_bytes(&step->outgoing[to]);
 }
 
-/* To each rank of our row that passes on: what is for its column. */
+/* Each rank of our row that passes on gets what is for its column. */
 static void bundle_by_columns(struct exchange_grid *grid)
 {
 	unsigned row = grid_row_of(&grid->shape, grid->own);
@@ -159,7 +159,7 @@ static void bundle_by_columns(struct exchange_grid *grid)
 	}
 }
 
-/* To each rank of our column: what has come from our row for it. */
+/* Each rank of our column gets what has come from our row for it. */
 static void bundle_by_rows(struct exchange_grid *grid)
 {
 	unsigned row = grid_row_of(&grid->shape, grid->own),
@@ -253,13 +253,14 @@ static int check_part(const struct exchange_grid *grid, const struct step *step,
 		grid_bundle_part_bytes(step->incoming[sender].bytes, k);
 
 	if (bytes > *left)
-		return exchange_blame(grid->exchange, sender, failure,
-				      "passes on more than it has announced");
+		return exchange_blame(
+			grid->exchange, sender, failure,
+			"forwarded more bytes than it had announced");
 	*left -= bytes;
 	if (source == destination && bytes > 0)
-		return exchange_blame(grid->exchange, sender, failure,
-				      "passes on what rank %u has for itself",
-				      source);
+		return exchange_blame(
+			grid->exchange, sender, failure,
+			"forwarded a message from rank %u to itself", source);
 	if (source == destination ||
 	    exchange_allows_length(grid->collective, source, destination,
 				   bytes))
@@ -269,8 +270,9 @@ static int check_part(const struct exchange_grid *grid, const struct step *step,
 					     source, destination, bytes,
 					     failure);
 	return exchange_blame(grid->exchange, sender, failure,
-			      "passes on %" PRIu64 " bytes from rank %u, which "
-			      "cannot have as many for rank %u",
+			      "forwarded %" PRIu64
+			      " bytes from rank %u to rank "
+			      "%u, which is impossible",
 			      bytes, source, destination);
 }
 
@@ -297,8 +299,9 @@ static int check_bundle(const struct exchange_grid *grid,
 			       : grid->own,
 			failure);
 	if (error == 0 && left > 0)
-		return exchange_blame(grid->exchange, sender, failure,
-				      "passes on less than it has announced");
+		return exchange_blame(
+			grid->exchange, sender, failure,
+			"forwarded fewer bytes than it had announced");
 	return error;
 }
 
@@ -384,8 +387,8 @@ static void pass_on(const struct exchange_collective *collective,
 				    whole);
 }
 
-/* To the places that the collective has for it.  Other ranks, which have all of
- * theirs, may ask meanwhile whether we are alive. */
+/* Copy a message to the places that the collective has for it.  Other ranks,
+ * which have all of theirs, may ask meanwhile whether we are alive. */
 static int deliver(struct exchange_grid *grid, unsigned source,
 		   struct failure *failure)
 {

@@ -117,8 +117,8 @@ static int check_source(struct exchange *exchange, unsigned source,
 				       failure);
 	if (!exchange_announced(exchange, source)->has_totals)
 		return exchange_blame(exchange, source, failure,
-				      "does not tell all ranks how much it has "
-				      "for them");
+				      "did not announce its messages to all "
+				      "ranks");
 	for (unsigned to = 0; to < exchange_count(exchange) && !error; to++)
 		if (to != source)
 			error = check_announced(exchange, source, to, failure);
@@ -143,8 +143,9 @@ int exchange_check_lengths(struct exchange *exchange, uint64_t *receive_bytes,
 		receive_bytes[node] =
 			exchange_announced(exchange, node)->byte_count;
 		if (__builtin_add_overflow(sum, receive_bytes[node], &sum))
-			return exchange_blame(exchange, node, failure,
-					      "announces too much");
+			return exchange_blame(
+				exchange, node, failure,
+				"announced more bytes than 64 bits count");
 	}
 	return 0;
 }

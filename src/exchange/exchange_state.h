@@ -25,7 +25,7 @@
 
 /* More than EXCHANGE_LEAD_MAX, and a power of two. */
 #define EXCHANGE_ANNOUNCED 4
-/* In place of a node: all other ranks. */
+/* This number in place of a node's means all other ranks. */
 #define EXCHANGE_ALL UINT_MAX
 /* A rank that leaves has come to this phase. */
 #define EXCHANGE_PHASE_GONE UINT32_MAX
@@ -131,7 +131,7 @@ struct exchange_announced {
 	uint32_t epoch;	     /* of the collective; 0: nothing was announced */
 	uint64_t byte_count; /* of its message to us */
 	bool has_totals;     /* of its messages to all ranks: */
-	uint64_t *totals;    /* [node], or NULL of too many ranks */
+	uint64_t *totals;    /* [node], in the exchange's totals */
 };
 
 /* A rank, also the own one. */
@@ -148,8 +148,7 @@ struct exchange_peer {
 	size_t application_bytes;
 
 	/* Written by exchange_lengths.c. */
-	/* For our epoch and the ones that it may be ahead: [epoch %
-	 * EXCHANGE_ANNOUNCED]. */
+	/* [epoch % EXCHANGE_ANNOUNCED], since it may be ahead of us. */
 	struct exchange_announced announced[EXCHANGE_ANNOUNCED];
 
 	/* Written by liveness.c. */
@@ -159,7 +158,7 @@ struct exchange_peer {
 /* The first member of each transport's struct. */
 struct exchange {
 	/* Written by exchange.c. */
-	/* As the exchange is opened, from the options. */
+	/* These come from the options, as the exchange is opened. */
 	const struct exchange_transport *transport;
 	const struct rank *rank;
 	uint64_t deadline_ns;
@@ -168,7 +167,7 @@ struct exchange {
 	unsigned node;		     /* if has_node */
 	struct exchange_peer *peers; /* [node]; owned */
 	uint64_t *totals; /* of all announcements of all peers; owned */
-	/* Then also by calls between collectives. */
+	/* Calls between collectives may change these. */
 	bool spins;
 	enum exchange_schedule schedule;
 	const struct exchange_ops *ops;

@@ -1,3 +1,6 @@
+/*
+ * grid_bundle.c - read a bundle that lies in parts
+ */
 #include "exchange/grid_bundle.h"
 
 #include <string.h>

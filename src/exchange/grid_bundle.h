@@ -14,7 +14,7 @@
 
 struct exchange_collective;
 
-/* In front of the parts, for each of them. */
+/* This many bytes tell the length of each part, in front of all parts. */
 #define GRID_LENGTH_BYTES 8
 
 /* A part of what is sent. */
@@ -36,7 +36,7 @@ void grid_bundle_read(const struct grid_bundle *bundle,
 		      const struct exchange_collective *collective,
 		      uint64_t offset, uint8_t *target, size_t byte_count);
 
-/* Of a bundle that has come: what its part k is long. */
+/* How long part k of a bundle that has come is. */
 static inline uint64_t grid_bundle_part_bytes(const uint8_t *bundle, unsigned k)
 {
 	return load_le64(bundle + k * (size_t)GRID_LENGTH_BYTES);

@@ -8,11 +8,11 @@
 #include "exchange/udp/udp_wire.h"
 
 #define NS_PER_S 1e9
-/* Of IP and UDP, and of the exchange's own head (udp_wire.h). */
+/* The heads of IP and UDP, and the exchange's own (udp_wire.h). */
 #define HEADER_BYTES (28 + UDP_DATA_HEADER_BYTES)
 /* Preamble, header, checksum and gap. */
 #define ETHERNET_BYTES 38
-/* Of a double that becomes a number of bytes. */
+/* The largest double that becomes a number of bytes. */
 #define MESSAGE_BYTES_MAX 1e18
 /* The neighbour's word is sent before the last so many bytes of a round. */
 #define WORD_AHEAD_BYTES (32 << 10)

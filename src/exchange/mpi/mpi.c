@@ -142,7 +142,7 @@ static void end_waiting(struct exchange *exchange)
 /* --- the end ----------------------------------------------------------------
  */
 
-/* For a while, also of a rank that does not hear us. */
+/* Wait for notes to leave, but not for long: a rank may not hear us. */
 static void send_rest(struct mpi *x, uint64_t for_ns)
 {
 	uint64_t end_ns = clock_now_ns() + for_ns;

@@ -21,7 +21,7 @@
 #include "exchange/mpi/mpi_state.h"
 
 #define TAG_CHUNK 2
-/* As in mpi_notes.c. */
+/* The same as in mpi_notes.c. */
 #define CANCEL_NS ((uint64_t)200000000)
 #define CANCEL_PAUSE_NS 100000
 

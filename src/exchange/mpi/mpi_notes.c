@@ -114,7 +114,7 @@ static void send_to(struct mpi *x, struct mpi_sent_note *sent, unsigned node)
 		sent->request_count++;
 }
 
-/* To all, the next rank first: all ranks do this at about the same time. */
+/* The next rank is first: all ranks do this at about the same time. */
 void mpi_notes_tell(struct mpi *x, unsigned node, enum exchange_news news)
 {
 	unsigned count = mpi_node_count(x);
@@ -153,7 +153,7 @@ static void hear_hello(struct mpi *x, unsigned node,
 	exchange_hear_hello(&x->base, node, note->text, note->head.text_bytes);
 	if (note->head.number != x->chunk_bytes)
 		exchange_blame(&x->base, node, &failure,
-			       "sends chunks of %llu bytes, rank %u of %zu",
+			       "sends chunks of %llu bytes, but rank %u of %zu",
 			       (unsigned long long)note->head.number,
 			       mpi_own(x), x->chunk_bytes);
 }
@@ -248,7 +248,8 @@ static void hear(struct mpi *x, unsigned node, size_t byte_count)
 
 	if (!take_note_from(x, node, byte_count))
 		exchange_blame(&x->base, node, &failure,
-			       "sends a message that cannot be");
+			       "sent an impossible message: it is faulty or of "
+			       "another version");
 }
 
 static bool listen_on(struct mpi *x)

@@ -21,7 +21,7 @@
 
 #define MPI_WINDOW_MAX 64
 
-/* Of a host, as MPI_Get_processor_name() tells it. */
+/* A host's name, as MPI_Get_processor_name() tells it. */
 #define MPI_NAME_BYTES 256
 
 /* What all ranks learn of one before the exchange is opened. */
@@ -99,25 +99,26 @@ struct mpi_turn {
 
 struct mpi {
 	struct exchange base; /* first: see mpi_of() */
-	/* By mpi.c, when it opens. */
+	/* Written by mpi.c, when it opens. */
 	struct mpi_world *world;
 	size_t chunk_bytes;	/* of a full chunk; the same on all ranks */
 	unsigned window;	/* chunks from us under way, at most */
 	unsigned in_window;	/* to us; <= window */
 	struct mpi_peer *peers; /* [node]; owned */
 
-	/* By mpi.c. */
+	/* Written by mpi.c. */
 	uint64_t alive_ns; /* when to tell next that we are alive */
 	uint64_t wait_ns;  /* since when there is nothing to do; 0: there is
 			      something */
 	bool has_told_failure;
 
-	/* By mpi_notes.c. */
+	/* Written by mpi_notes.c. */
 	struct mpi_sent_note *notes; /* owned */
 	struct mpi_note heard;	     /* the next one */
 	MPI_Request hearing;
 
-	/* By mpi_chunks.c: first those to us, then those from us. */
+	/* Written by mpi_chunks.c. */
+	/* First those to us, then those from us. */
 	MPI_Request requests[2 * MPI_WINDOW_MAX];
 	struct mpi_chunk chunks[2 * MPI_WINDOW_MAX];
 	/* Chunks to us are awaited in the order in which they were begun. */

@@ -15,7 +15,7 @@
 #include "system/machine.h"
 
 #define POLL_NS 50000
-/* After a failure: for all other ranks to print what they have to say. */
+/* This long all other ranks have after a failure to print what they say. */
 #define FAREWELL_NS ((uint64_t)1000000000)
 /* MPI_Init_thread may take so many deadlines, since a launcher starts many
  * ranks one after the other; 1 minute by default. */
@@ -60,7 +60,7 @@ static int check(int code, struct failure *failure)
 	return failure_set(failure, EXIT_PEER, NULL, 0, "%s", why);
 }
 
-/* Until the request has ended.  0, or -errno with *failure filled. */
+/* Wait until the request has ended.  0, or -errno with *failure filled. */
 static int await(MPI_Request *request, uint64_t for_ns, struct failure *failure)
 {
 	const struct timespec pause = { .tv_nsec = POLL_NS };
@@ -94,7 +94,7 @@ struct limit {
 	struct sigaction before;
 };
 
-/* Of the one limit at a time: what is said when it is over. */
+/* What is said when the one limit at a time is over. */
 static const char *volatile late_line;
 
 static void handle_alarm(int number)
