@@ -112,7 +112,7 @@ static int fill_chunk(struct fetcher *fetcher, const struct chunk *chunk,
 
 		if (ret < 0)
 			return ret;
-		assert(ret == 1); /* next_extent() names the same parts */
+		assert(ret == 1); /* next_extent() names the same ones */
 		memcpy(target + fragment.at_bytes, bytes,
 		       fragment.length_bytes);
 	}

@@ -1,5 +1,5 @@
 /*
- * external_rank.h - one rank's share of a sort beyond memory by many ranks
+ * external_rank.h - what one rank does of a sort beyond memory by many ranks
  *
  * Each rank sorts what it reads into runs on its own scratch files, as a rank
  * alone does (external_sort.h); what memory holds to the end stays there.  A

@@ -168,7 +168,7 @@ bool external_keep(struct external *external, struct batch *batch)
 	return true;
 }
 
-/* run_index_replace() sets its part of the input. */
+/* run_index_replace() sets its range of the input. */
 bool external_begin_merged(struct external *external, uint32_t block_count)
 {
 	struct failure failure;

@@ -16,7 +16,8 @@
  *
  *      lane    files that are read one after the other, by a team of their own
  *      unit    what one read brings: records, or blocks that lie side by side
- *      batch   a fixed share of the memory, and the range of the input in it
+ *      batch   an area of the memory, and the range of the input that fills it
+ *      share   what one worker reads of a batch, or of a piece
  *      run     such a range in order: in scratch files, or still in its batch
  *      block   some records of a run: the index has its first key and checksum
  *      cut     a place in the order of the blocks of all runs

@@ -137,7 +137,7 @@ void external_model_forecast(struct external_forecast *forecast,
 {
 	double size = request->shape.size;
 	double whole = (double)request->record_count * size;
-	double share = (double)request->part_records * size;
+	double part = (double)request->part_records * size;
 	double spilled = (double)plan->spilled_records * size;
 	double merged = (double)plan->merged_records * size;
 	struct pass_bytes runs = { .read = whole, .written = spilled };
@@ -149,10 +149,10 @@ void external_model_forecast(struct external_forecast *forecast,
 		runs.read = 2.0 * PAGE_BYTES * (double)request->record_count;
 		output.read = whole;
 	}
-	/* It sends of what it has, and gets of its share. */
+	/* It sends of what it has, and gets of its part. */
 	if (plan->rank_count > 1) {
-		output.written = share;
-		output.sent = MAX(whole, share);
+		output.written = part;
+		output.sent = MAX(whole, part);
 	}
 	*forecast = (struct external_forecast){ 0 };
 	forecast_pass(forecast, EXTERNAL_RUNS, plan, request, rates, &runs);

@@ -278,14 +278,14 @@ static uint64_t index_bytes(const struct external_plan *plan,
 {
 	uint64_t blocks = plan->index_blocks;
 	uint64_t block_bytes = run_index_block_bytes(&request->shape);
-	uint64_t share =
+	uint64_t part =
 		DIV_ROUND_UP(request->part_records, plan->block_records);
 	uint64_t merge;
 
 	if (plan->rank_count == 1)
 		return blocks * block_bytes + cuts_bytes(plan, request);
-	share += share / RANK_INDEX_PART;
-	merge = (blocks + share) * block_bytes * 3 / 2 +
+	part += part / RANK_INDEX_PART;
+	merge = (blocks + part) * block_bytes * 3 / 2 +
 		2 * plan->rank_count * cuts_bytes(plan, request);
 	return MAX(merge, (blocks + kept_blocks(plan, request)) * block_bytes);
 }

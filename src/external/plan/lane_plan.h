@@ -3,9 +3,9 @@
  *
  * Files on different devices are read at the same time, so that all disks work.
  * Each device has a lane, and a lane reads its files one after the other.  A
- * range is a longest part of the input that lies in one lane.  A batch lies in
- * one range.  So it is a part of the input, too, and the order of all batches
- * by their first records is that of the input, in whatever order the lanes fill
+ * range is as much of the input as lies in one lane without a gap.  A batch
+ * lies in one range, so it is a range, too, and the order of all batches by
+ * their first records is that of the input, in whatever order the lanes fill
  * them.
  *
  * Pure arithmetic.

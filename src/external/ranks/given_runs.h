@@ -35,7 +35,7 @@ void given_runs_init(struct given_runs *given, uint32_t record_size,
 		     const struct thread_pool *pool,
 		     const struct first_failure *failure);
 
-/* The batch is sorted in place, and has records; it had that part of the input
+/* The batch is sorted in place, and has records; it had that range of the input
  * of all ranks.  Offer it, and wait.  False: the run has failed. */
 bool given_runs_offer(struct given_runs *given, const struct batch *batch,
 		      uint64_t input_record, uint64_t input_count);

@@ -16,7 +16,7 @@ struct batch_words {
 };
 
 struct kept_giver {
-	/* Its part of the input, and how much of that its batches had. */
+	/* Its range of the input, and how much of that its batches had. */
 	uint64_t input_record, input_count, had_count;
 	unsigned run_count, runs_max;
 	/* The batch that is coming; left_records is 0: none is. */
@@ -62,7 +62,7 @@ static struct batch_words read_words(const uint8_t *message)
 }
 
 /* A batch of records that the giver has, and has not sent yet.  Before its
- * part the difference wraps. */
+ * range the difference wraps. */
 static bool batch_is_good(const struct kept_runs *kept,
 			  const struct kept_giver *giver,
 			  const struct batch_words *batch)
@@ -257,7 +257,7 @@ int kept_runs_check(const struct kept_runs *kept, struct failure *failure)
 }
 
 /* Each run begins where the one before ends, from the beginning of the giver's
- * part to its end. */
+ * range to its end. */
 static bool runs_are_whole(const struct kept_giver *giver)
 {
 	uint64_t end = giver->input_record;

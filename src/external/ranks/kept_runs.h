@@ -50,7 +50,7 @@ int kept_runs_open(struct kept_runs **kept,
 		   const struct kept_runs_request *request,
 		   struct failure *failure);
 
-/* Say before the first wave that this giver has that part of the input of all
+/* Say before the first wave that this giver has that range of the input of all
  * ranks, in runs_max runs at most. */
 void kept_runs_expect(struct kept_runs *kept, unsigned giver,
 		      uint64_t input_record, uint64_t input_count,
@@ -78,7 +78,7 @@ uint32_t kept_runs_written(const struct kept_runs *kept);
 int kept_runs_check(const struct kept_runs *kept, struct failure *failure);
 
 /* No wave comes any more, and all have been written.  0; -ENOMEM with *failure
- * filled; or -EBADMSG: what giver *bad has sent is not all of its part. */
+ * filled; or -EBADMSG: what giver *bad has sent is not all of its range. */
 int kept_runs_end(struct kept_runs *kept, unsigned *bad,
 		  struct failure *failure);
 

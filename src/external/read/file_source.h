@@ -43,7 +43,7 @@ struct file_source {
 	uint32_t span_offset, span_bytes;
 
 	struct source source;	     /* of the current batch's records */
-	uint64_t unit_records;	     /* 1 if a part of each is read */
+	uint64_t unit_records;	     /* 1 if only a span of each is read */
 	uint64_t next_batch;	     /* after the current one */
 	struct file_reader *readers; /* [worker_count], owned */
 };

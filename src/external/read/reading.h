@@ -2,11 +2,11 @@
  * reading.h - what the first pass reads, and the threads that read it
  *
  * The input is files or streams, or files that several ranks share, of which
- * this one claims parts (reading_claims.h).  Where files lie on several devices
- * there is a lane for each (lane_plan.h), with a source, a team of workers and
- * splitters of its own: those that suited its last batch serve the next.  A
- * single lane is read by the team of readers that the second pass has, too; the
- * plan's readers are divided among several lanes.
+ * this one claims ranges (reading_claims.h).  Where files lie on several
+ * devices there is a lane for each (lane_plan.h), with a source, a team of
+ * workers and splitters of its own: those that suited its last batch serve the
+ * next.  A single lane is read by the team of readers that the second pass has,
+ * too; the plan's readers are divided among several lanes.
  *
  * All functions belong to the thread that leads the sort, between passes,
  * unless they say otherwise.  Those that return int return 0 or -errno with

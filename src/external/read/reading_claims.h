@@ -1,5 +1,5 @@
 /*
- * reading_claims.h - the parts of a shared input that this rank reads
+ * reading_claims.h - the ranges of a shared input that this rank reads
  *
  * Several ranks read one input.  Each has been given ranges of it, and claims
  * them batch by batch.  From time to time the ranks divide anew what none of

@@ -1,5 +1,5 @@
 /*
- * batch.h - a part of the memory, with the records that are sorted in it
+ * batch.h - an area of the memory, with the records that are sorted in it
  *
  * An external sort divides its memory into batches.  A batch is filled with
  * records from a source, whose entries are put into buckets on the way; then
@@ -13,7 +13,7 @@
 #include "sort/orderer.h"
 
 struct batch {
-	struct arena memory; /* its own part of the sort's */
+	struct arena memory; /* its own area of the sort's */
 	struct plan plan;    /* of its tables, for `capacity` records */
 	uint64_t capacity;   /* records that it has memory for */
 	uint8_t *records;    /* slot 0 */

@@ -1,5 +1,5 @@
 /*
- * input_range.h - parts of the input, and lists of them
+ * input_range.h - ranges of the input, and lists of them
  *
  * A list has no range without records.  Its owner sees to it that there is room
  * for one more before it appends.

@@ -1,7 +1,7 @@
 /*
  * run_index.h - the sorted runs of an external sort, block by block
  *
- * A run is a part of the input, sorted.  It consists of blocks of whole
+ * A run is a range of the input, sorted.  It consists of blocks of whole
  * records.  The blocks of a run lie in scratch files (scratch.h) or, if the run
  * is resident, in the memory of a batch, which holds the order of the records.
  * The index keeps for each block where it lies and the key of its first record,
@@ -44,7 +44,7 @@ struct run {
 	uint32_t first_block;
 	uint32_t block_count;
 	uint64_t record_count;
-	/* The part of the input that it has, of that of all ranks: the number
+	/* The range of the input that it has, of that of all ranks: the number
 	 * of the first record, and how many there were before duplicates were
 	 * dropped. */
 	uint64_t input_record, input_count;
@@ -84,7 +84,7 @@ uint64_t run_index_block_bytes(const struct record_shape *shape);
 int run_index_reserve(struct run_index *index, uint64_t block_count,
 		      struct failure *failure);
 
-/* Begin another run, of this part of the input, with room for so many blocks
+/* Begin another run, of this range of the input, with room for so many blocks
  * more.  Pointers into the index become invalid.  0 or -errno with *failure
  * filled. */
 int run_index_begin(struct run_index *index, uint64_t input_record,
