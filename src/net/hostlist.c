@@ -12,6 +12,10 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/format.h"
+
+/* A longer name of a file is shortened to this in a message. */
+#define PATH_BYTES 100
 
 #define BLANKS " \t\r\n"
 #define NUMBER_DIGITS_MAX 18 /* what is surely below 2^63 */
@@ -531,10 +535,13 @@ static int evaluate_path(const struct host_source *parent, const char *path,
 	struct host_source source = *parent;
 	int error = read_path(strcmp(path, "-") == 0 ? "/dev/stdin" : path,
 			      &source.text);
+	char name[PATH_BYTES];
 
 	if (error)
 		return failure_set(source.failure, EXIT_FILE, "host list",
-				   -error, "%.100s", path);
+				   -error, "%s",
+				   format_shortened(name, sizeof(name), path,
+						    strlen(path)));
 	source.file = path;
 	source.depth++;
 	error = evaluate(&source, result);

@@ -152,6 +152,7 @@ case_long_name_leaves_the_reason()
 		expect_short "$BIN/blinkval" "$word."
 		expect_short "$BIN/blinkgen" 10 "$word."
 		expect_short "$BIN/blinksh" -w 127.0.0.2 "--key-file=$word." ping
+		expect_short "$BIN/blinksh" -w "^$word." ping
 		expect_short "$BIN/blinkd" --foreground --listen=127.0.0.1 \
 			--allow=/bin "--key-file=$word."
 		expect_short "$REPO/results/blinktrial" validate "$word."

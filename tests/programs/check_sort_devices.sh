@@ -298,6 +298,9 @@ case_input_on_it()
 	refused 3 'lies on it' "$device" --record-size=512 \
 		--output-device="$device"
 	refused 3 '' device.0 --record-size=512 --output-device="$device"
+	refused 3 '[.]{3}.*device.0 lies on it' \
+		"$(printf './%.0s' {1..150})device.0" --record-size=512 \
+		--output-device="$device"
 	ln device.0 link
 	refused 3 '' link --record-size=512 --output-device="$device"
 	other=$(losetup -f --show link)

@@ -1,3 +1,6 @@
+/*
+ * outdevice.c - opens a block device to overwrite it with the output
+ */
 #include "io/output/outdevice.h"
 
 #include <dirent.h>
@@ -5,6 +8,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -13,6 +17,7 @@
 
 #include "base/base.h"
 #include "base/failure.h"
+#include "base/format.h"
 #include "io/loopdevice.h"
 #include "io/pipe.h"
 #include "system/small_file.h"
@@ -126,6 +131,9 @@ static int check_input(int fd, const char *path, const char *input_path,
 {
 	bool is_stdin = pipe_is_word(input_path);
 	const char *name = is_stdin ? "/dev/stdin" : input_path;
+	const char *shown = is_stdin ? PIPE_INPUT_NAME : input_path;
+	/* The reason has room for as much, and for what it says. */
+	char text[FAILURE_WHY_BYTES / 2];
 	struct stat status;
 
 	if (is_stdin ? fstat(STDIN_FILENO, &status) < 0
@@ -134,9 +142,10 @@ static int check_input(int fd, const char *path, const char *input_path,
 	if (!loopdevice_shows(fd, &status) &&
 	    (!S_ISBLK(status.st_mode) || !overlaps(fd, name)))
 		return 0;
-	return failure_set(failure, EXIT_FILE, path, 0,
-			   "the input %.200s lies on it, or is in use",
-			   is_stdin ? PIPE_INPUT_NAME : input_path);
+	return failure_set(
+		failure, EXIT_FILE, path, 0,
+		"the input %s lies on it, or is in use",
+		format_shortened(text, sizeof(text), shown, strlen(shown)));
 }
 
 /* What is mounted from another loop device, for one, may be an input. */
