@@ -347,7 +347,7 @@ static bool merge_until(struct external *external, unsigned runs_max)
 static bool spill_oldest(struct external *external)
 {
 	struct pipeline *pipeline = &external->pipeline;
-	struct batch *batch = pipeline_take_full(pipeline);
+	struct batch *batch = pipeline_take(&pipeline->full);
 
 	if (!external_spill(external, batch))
 		return false;
@@ -359,7 +359,7 @@ static bool keep_rest(struct external *external)
 {
 	struct batch *batch;
 
-	while ((batch = pipeline_take_full(&external->pipeline))) {
+	while ((batch = pipeline_take(&external->pipeline.full))) {
 		if (!external_keep(external, batch))
 			return false;
 		external->merge.resident_count++;
@@ -434,7 +434,7 @@ static void split_lone_batch(struct external *external)
 
 	if (pipeline->free.count != 1)
 		return;
-	halves[0] = pipeline_take_free(pipeline)->memory.base;
+	halves[0] = pipeline_take(&pipeline->free)->memory.base;
 	halves[1] = halves[0] + half_bytes;
 	external_add_pieces(external, halves, 1);
 }
@@ -442,7 +442,7 @@ static void split_lone_batch(struct external *external)
 /* All fitted into one batch, as a short pipe does. */
 static bool order_lone(struct external *external)
 {
-	struct batch *batch = pipeline_take_full(&external->pipeline);
+	struct batch *batch = pipeline_take(&external->pipeline.full);
 	bool good;
 
 	external->merge.resident_count = 1;
@@ -465,7 +465,7 @@ bool external_merge_all(struct external *external)
 		return true;
 	if (external->plan.way == EXTERNAL_BY_KEYS)
 		return external_order_keys(external,
-					   pipeline_take_full(pipeline));
+					   pipeline_take(&pipeline->full));
 	if (index->run_count == 0 && pipeline->full.count == 1)
 		return order_lone(external);
 	if (!external_settle_runs(external, 1, 0))

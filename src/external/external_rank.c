@@ -109,7 +109,7 @@ static void lay_out_areas(struct external_rank *rank)
 	unsigned count = 0;
 	struct batch *batch;
 
-	while ((batch = pipeline_take_free(&external->pipeline)))
+	while ((batch = pipeline_take(&external->pipeline.free)))
 		for (unsigned i = 0;
 		     i < of_batch && count < EXTERNAL_RANK_AREAS; i++)
 			areas[count++] =
@@ -456,7 +456,7 @@ void external_rank_stop(struct external_rank *rank,
 	 * failure. */
 	thread_pool_set(&rank->driver, &rank->given_waves, UINT32_MAX);
 	thread_pool_set(&rank->driver, &rank->kept_is_over, UINT32_MAX);
-	given_runs_stop(&rank->own_given);
+	given_runs_sent(&rank->own_given);
 	if (atomic_load_explicit(&rank->output_is_open, memory_order_relaxed) ==
 	    0)
 		thread_pool_set(&rank->driver, &rank->output_is_open,

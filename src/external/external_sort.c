@@ -18,15 +18,6 @@
 
 /* --- plan and memory ------------------------------------------------------ */
 
-/* Records that are planned for; of a shared input we read some. */
-static uint64_t input_records(const struct external *external)
-{
-	const struct external_config *config = external->config;
-
-	return config->shares_input ? config->planned_records
-				    : external->reading.input.record_count;
-}
-
 /* A rank with a small input needs less than the plan for the largest.  What it
  * keeps for others is all written, also if memory would have room for it. */
 static void bound_scratch(struct external *external)
@@ -52,7 +43,11 @@ static int make_plan(struct external *external, struct failure *failure)
 	struct external_request *request = &external->request;
 	int error;
 
-	external_request_make(request, config, input_records(external),
+	/* A rank reads some of a shared input, and plans for more of it. */
+	external_request_make(request, config,
+			      config->shares_input
+				      ? config->planned_records
+				      : external->reading.input.record_count,
 			      external->topology.cpu_count);
 	request->in_order = external->ordering.destination.is_stream;
 	error = external_request_plan(request, config, &external->plan,
@@ -99,14 +94,6 @@ static int lay_out_batches(struct external *external, struct failure *failure)
 	return 0;
 }
 
-static void lay_out_tables(struct external *external)
-{
-	external_lay_out_ordering(external);
-	reading_lay_out(&external->reading,
-			external->batches[0].plan.sample_count,
-			&external->arena);
-}
-
 static int lay_out_memory(struct external *external, struct failure *failure)
 {
 	const struct external_plan *plan = &external->plan;
@@ -131,12 +118,15 @@ static int lay_out_memory(struct external *external, struct failure *failure)
 	error = lay_out_batches(external, failure);
 	if (error)
 		return error;
-	if (plan->way == EXTERNAL_BY_COUNTS)
+	if (plan->way == EXTERNAL_BY_COUNTS) {
 		record_counts_take_memory(&external->ordering.counts,
 					  &external->request.shape,
 					  plan->reader_count, arena);
-	else
-		lay_out_tables(external);
+	} else {
+		external_lay_out_ordering(external);
+		reading_lay_out(&external->reading,
+				external->batches[0].plan.sample_count, arena);
+	}
 	external->reading.counts = external->ordering.counts.tables;
 	run_index_init(&external->runs.index, &external->request.shape,
 		       plan->block_records);

@@ -162,12 +162,12 @@ static void check_queues(void)
 	struct batch *batch;
 
 	assert_int_equal(full + free_count, world.batch_count);
-	while ((batch = pipeline_take_full(&world.pipeline))) {
+	while ((batch = pipeline_take(&world.pipeline.full))) {
 		assert_int_equal(batch->capacity, ++world.last_number);
 		full--;
 	}
 	assert_int_equal(full, 0);
-	while (pipeline_take_free(&world.pipeline))
+	while (pipeline_take(&world.pipeline.free))
 		free_count--;
 	assert_int_equal(free_count, 0);
 	assert_int_equal(world.last_number, world.fills - world.last_is_empty);
@@ -420,7 +420,7 @@ static void pipeline_run__lanes_side_by_side(void **state)
 			full = world.pipeline.full.count;
 			assert_int_equal(world.emptied + full, fills);
 			assert_int_equal(full, MIN(fills, batch_count - 1));
-			while ((batch = pipeline_take_full(&world.pipeline)))
+			while ((batch = pipeline_take(&world.pipeline.full)))
 				note_place(batch);
 			for (unsigned lane = 0; lane < lane_count; lane++)
 				assert_int_equal(lanes.last_place[lane],

@@ -84,9 +84,3 @@ void given_runs_sent(struct given_runs *given)
 		given->pool, &given->sent,
 		atomic_load_explicit(&given->sent, memory_order_relaxed) + 1);
 }
-
-void given_runs_stop(struct given_runs *given)
-{
-	/* The leader of the ordering team wakes, and sees the failure. */
-	given_runs_sent(given);
-}

@@ -53,10 +53,8 @@ void given_runs_write_head(const struct given_runs *given, uint8_t *head);
 void given_runs_copy(const struct given_runs *given, uint64_t offset_bytes,
 		     uint8_t *target, size_t byte_count);
 
-/* All of the batch has arrived. */
+/* All of the batch has arrived; or the run has failed, which has been noted:
+ * the leader of the ordering team does not wait any more. */
 void given_runs_sent(struct given_runs *given);
-
-/* The run has failed, which has been noted: nobody waits any more. */
-void given_runs_stop(struct given_runs *given);
 
 #endif /* GIVEN_RUNS_H */

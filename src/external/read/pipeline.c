@@ -37,7 +37,7 @@ static void append(struct pipeline_queue *queue, struct batch *batch)
 	queue->count++;
 }
 
-static struct batch *take(struct pipeline_queue *queue)
+struct batch *pipeline_take(struct pipeline_queue *queue)
 {
 	struct batch *batch = queue->first;
 
@@ -53,16 +53,6 @@ static struct batch *take(struct pipeline_queue *queue)
 void pipeline_add(struct pipeline *pipeline, struct batch *batch)
 {
 	append(&pipeline->free, batch);
-}
-
-struct batch *pipeline_take_free(struct pipeline *pipeline)
-{
-	return take(&pipeline->free);
-}
-
-struct batch *pipeline_take_full(struct pipeline *pipeline)
-{
-	return take(&pipeline->full);
 }
 
 /* --- the teams ------------------------------------------------------------ */
@@ -87,7 +77,7 @@ static struct batch *take_to_fill(struct pipeline *pipeline, unsigned lane)
 
 	pthread_mutex_lock(&pipeline->lock);
 	while (!first_failure_stops(pipeline->failure)) {
-		batch = take(&pipeline->free);
+		batch = pipeline_take(&pipeline->free);
 		if (batch)
 			break;
 		wait(pipeline, &pipeline->reading_wait_ns[lane]);
@@ -160,7 +150,7 @@ static struct batch *take_to_empty(struct pipeline *pipeline,
 			    MIN(run->free_wanted, count_to_come(pipeline)));
 
 		if (pipeline->free.count < wanted)
-			batch = take(&pipeline->full);
+			batch = pipeline_take(&pipeline->full);
 		if (batch || pipeline->lanes_left == 0)
 			break;
 		wait(pipeline, &pipeline->ordering_wait_ns);

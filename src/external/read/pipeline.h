@@ -85,8 +85,8 @@ void pipeline_fini(struct pipeline *pipeline);
 
 /* The caller, between runs. */
 void pipeline_add(struct pipeline *pipeline, struct batch *batch);
-struct batch *pipeline_take_free(struct pipeline *pipeline);
-struct batch *pipeline_take_full(struct pipeline *pipeline);
+/* The oldest of the queue, or NULL. */
+struct batch *pipeline_take(struct pipeline_queue *queue);
 
 /* The teams have not waited yet. */
 void pipeline_forget_waits(struct pipeline *pipeline);
