@@ -83,10 +83,10 @@ case_man_examples()
 	local daemon command address=127.0.0.99:$PORT words
 
 	daemon=$("$REPO/tests/programs/page_examples.py" "$REPO/shell/blinkd.1" |
-		sed -n 's/^# not run: blinkd //p')
+		sed -n 's/^# not run: nohup blinkd \(.*\) & daemon=.*/\1/p')
 	daemon=${daemon/--key-file=\$HOME\/.blink.key/--key-file=$BLINK_KEY}
 	read -r -a words <<<"${daemon/--listen=10.0.0.1:7300/--listen=$address}"
-	"$BIN/blinkd" "${words[@]}" --foreground >daemon.out 2>daemon.err &
+	"$BIN/blinkd" "${words[@]}" >daemon.out 2>daemon.err &
 	# shellcheck disable=SC2064 # now
 	trap "kill $!" EXIT
 	wait_until grep -q listening daemon.out
