@@ -69,7 +69,9 @@ expect_silent_end()
 	exec {reader}<&-
 	rm pipe
 	status=0
-	"$BIN/$1" "${@:2}" >&"$writer" 2>err </dev/null || status=$?
+	{
+		"$BIN/$1" "${@:2}" 2>err </dev/null || status=$?
+	} >&"$writer"
 	exec {writer}>&-
 	[ $status = 141 ] || fail "$*: status $status: $(cat err)"
 	expect_empty err
