@@ -1,7 +1,6 @@
 /* client.c - ask many daemons at once over one socket */
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
@@ -16,7 +15,6 @@
 #include "base/clock.h"
 #include "shell/client.h"
 #include "shell/client_lookup.h"
-#include "system/topology.h"
 
 /* Thousands of nodes may answer within a millisecond, and the kernel counts 2
  * KiB for each datagram.  The kernel gives less if it allows less. */

@@ -4,7 +4,6 @@
 #ifndef INBOX_H
 #define INBOX_H
 
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
 #include <sys/uio.h>

@@ -9,7 +9,6 @@
 #ifndef PARSE_H
 #define PARSE_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 /* Decimal digits, min..max. */

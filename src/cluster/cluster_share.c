@@ -12,7 +12,6 @@
 #include "cluster/collective/cluster_allgather.h"
 #include "cluster/cluster_state.h"
 #include "cluster/collective/cluster_totals.h"
-#include "io/input/input_reader.h"
 #include "sort/sort_setup.h"
 
 static uint64_t announced_records(const struct cluster *cluster,

@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <sodium.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -354,13 +353,11 @@ static void count_neighbours(struct rank *rank)
 
 	for (unsigned r = 0; r < rank->node_count; r++) {
 		const struct address *other = &rank->addresses[r];
-		bool address = address_is_same_host(own, other);
-		bool machine = address || (address_is_loopback(own) &&
-					   address_is_loopback(other));
+		bool machine = address_is_same_host(own, other) ||
+			       (address_is_loopback(own) &&
+				address_is_loopback(other));
 
-		rank->address_count += address;
 		rank->machine_count += machine;
-		rank->address_rank += address && r < rank->rank;
 		rank->machine_rank += machine && r < rank->rank;
 	}
 }

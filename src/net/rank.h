@@ -83,11 +83,8 @@ struct rank {
 	 */
 	struct address *addresses;
 	char **names; /* [node], owned: as the list has them, for messages */
-	/* How many lower ranks, and how many ranks in all, have this rank's
-	 * address: they share its ports. */
-	unsigned address_rank, address_count;
-	/* The same for this rank's machine, as far as addresses tell: all of
-	 * 127.0.0.0/8 is one machine, but many addresses. */
+	/* How many lower ranks, and how many ranks in all, are on this rank's
+	 * machine, as far as addresses tell: all of 127.0.0.0/8 is one. */
 	unsigned machine_rank, machine_count;
 	/* Known after rank_learn_secret(). */
 	uint8_t secret[RANK_SECRET_BYTES];

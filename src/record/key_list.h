@@ -23,7 +23,6 @@
 #define KEY_LIST_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/base.h"

@@ -1,7 +1,6 @@
 /* key_text.c - a field of a key list as users write it */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/parse.h"

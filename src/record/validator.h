@@ -21,7 +21,6 @@
 #ifndef VALIDATOR_H
 #define VALIDATOR_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/cpu.h"

@@ -1,6 +1,5 @@
 #include "sort/sort_setup.h"
 
-#include <stdlib.h>
 #include <sys/stat.h>
 
 #include "base/format.h"

@@ -471,7 +471,6 @@ int rank_find(struct rank *rank, const struct rank_options *options,
 		.node_count = rank_count,
 		.addresses = addresses,
 		.names = names,
-		.address_count = 1,
 		.machine_count = 1,
 		.source = "options",
 	};

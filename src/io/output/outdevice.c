@@ -15,7 +15,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/base.h"
 #include "base/failure.h"
 #include "base/format.h"
 #include "io/loopdevice.h"

@@ -5,7 +5,6 @@
 #include <linux/posix_acl_xattr.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>

@@ -16,7 +16,6 @@
 #include "base/options.h"
 #include "base/stdout.h"
 #include "base/version.h"
-#include "exchange/udp/udp_wire.h"
 #include "net/rank.h"
 #include "probe/memory_probe.h"
 #include "probe/network_probe.h"

@@ -6,7 +6,6 @@
 #include "base/base.h"
 #include "base/parse.h"
 #include "cluster/agreement/cluster_agree.h"
-#include "external/external_request.h"
 #include "io/input/input.h"
 #include "io/output/output.h"
 #include "net/rank.h"
