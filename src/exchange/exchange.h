@@ -130,7 +130,7 @@ struct exchange_collective {
 		     uint8_t *target, size_t byte_count);
 	/* Or NULL.  The address of the message's bytes from offset on, where
 	 * they stay until exchange_finish() returns; *room is how many of them
-	 * (>= 1) lie there.  NULL: read() makes them.  An implementation need
+	 * (>= 1) lie there.  NULL: read() makes them.  A transport need
 	 * not call it, nor copy what it finds. */
 	const uint8_t *(*find)(void *context, unsigned node, uint64_t offset,
 			       size_t *room);

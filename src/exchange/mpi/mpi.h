@@ -1,5 +1,5 @@
 /*
- * mpi.h - an exchange over MPI, another implementation of exchange.h
+ * mpi.h - an exchange over MPI, another transport of exchange.h
  *
  * Compiled for blinksort-mpi only, by the mpicc of the MPI that it is linked
  * with.  It uses functions of MPI 3.1 and no function that waits, but for

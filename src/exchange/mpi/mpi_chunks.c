@@ -25,14 +25,29 @@
 #define CANCEL_NS ((uint64_t)200000000)
 #define CANCEL_PAUSE_NS 100000
 
-static unsigned source_of(const struct mpi *x, unsigned round)
+/* The rank that the message of this turn is from, or goes to. */
+static unsigned node_of(const struct mpi *x, const struct mpi_turn *turn)
 {
-	return x->base.ring[x->base.ring_count - round];
+	return turn == &x->in_turn
+		       ? x->base.ring[x->base.ring_count - turn->round]
+		       : x->base.ring[turn->round];
 }
 
-static unsigned destination_of(const struct mpi *x, unsigned round)
+static uint64_t bytes_of(const struct mpi *x, const struct mpi_turn *turn)
 {
-	return x->base.ring[round];
+	const struct mpi_peer *peer = &x->peers[node_of(x, turn)];
+
+	return turn == &x->in_turn ? peer->in_bytes : peer->out_bytes;
+}
+
+/* Go on to the next message that has a chunk left. */
+static void end_turn(const struct mpi *x, struct mpi_turn *turn)
+{
+	while (turn->round < x->base.ring_count &&
+	       turn->offset == bytes_of(x, turn)) {
+		turn->round++;
+		turn->offset = 0;
+	}
 }
 
 void mpi_chunks_begin(struct mpi *x)
@@ -48,12 +63,8 @@ void mpi_chunks_begin(struct mpi *x)
 		peer->out_bytes =
 			exchange_message_bytes(&x->base, mpi_own(x), node);
 	}
-	while (x->in_turn.round < x->base.ring_count &&
-	       x->peers[source_of(x, x->in_turn.round)].in_bytes == 0)
-		x->in_turn.round++;
-	while (x->out_turn.round < x->base.ring_count &&
-	       x->peers[destination_of(x, x->out_turn.round)].out_bytes == 0)
-		x->out_turn.round++;
+	end_turn(x, &x->in_turn);
+	end_turn(x, &x->out_turn);
 }
 
 /* False: the chunk needs a buffer, and there is no memory. */
@@ -102,43 +113,31 @@ static bool choose_target(struct mpi *x, struct mpi_chunk *chunk)
 	return true;
 }
 
-/* The next chunk of a direction: of the message to or from node. */
+/* The next chunk of a direction. */
 static void cut(const struct mpi *x, struct mpi_turn *turn,
-		struct mpi_chunk *chunk, unsigned node, uint64_t message_bytes)
+		struct mpi_chunk *chunk)
 {
-	chunk->node = node;
+	chunk->node = node_of(x, turn);
 	chunk->offset = turn->offset;
-	chunk->byte_count = MIN(x->chunk_bytes, message_bytes - turn->offset);
+	chunk->byte_count =
+		MIN(x->chunk_bytes, bytes_of(x, turn) - turn->offset);
 	chunk->is_done = false;
 	turn->offset += chunk->byte_count;
-}
-
-static void end_turn_in(struct mpi *x)
-{
-	struct mpi_turn *turn = &x->in_turn;
-
-	while (turn->round < x->base.ring_count &&
-	       turn->offset == x->peers[source_of(x, turn->round)].in_bytes) {
-		turn->round++;
-		turn->offset = 0;
-	}
+	end_turn(x, turn);
 }
 
 static bool expect_chunk(struct mpi *x)
 {
 	unsigned slot = (x->in_first + x->in_count) % x->window;
 	struct mpi_chunk *chunk = &x->chunks[slot];
-	unsigned node;
 
 	if (x->in_count == x->in_window ||
 	    x->in_turn.round == x->base.ring_count)
 		return false;
-	node = source_of(x, x->in_turn.round);
-	cut(x, &x->in_turn, chunk, node, x->peers[node].in_bytes);
-	end_turn_in(x);
+	cut(x, &x->in_turn, chunk);
 	if (!choose_target(x, chunk) ||
 	    !mpi_succeeds(x, MPI_Irecv(chunk->target, (int)chunk->byte_count,
-				       MPI_BYTE, (int)node, TAG_CHUNK,
+				       MPI_BYTE, (int)chunk->node, TAG_CHUNK,
 				       MPI_COMM_WORLD, &x->requests[slot])))
 		return false;
 	x->in_count++;
@@ -183,18 +182,6 @@ static void take_chunks(struct mpi *x)
 /* --- from us ----------------------------------------------------------------
  */
 
-static void end_turn_out(struct mpi *x)
-{
-	struct mpi_turn *turn = &x->out_turn;
-
-	while (turn->round < x->base.ring_count &&
-	       turn->offset ==
-		       x->peers[destination_of(x, turn->round)].out_bytes) {
-		turn->round++;
-		turn->offset = 0;
-	}
-}
-
 static unsigned free_slot(const struct mpi *x)
 {
 	unsigned slot = x->window;
@@ -228,21 +215,19 @@ static bool send_chunk(struct mpi *x)
 {
 	struct mpi_chunk *chunk;
 	const uint8_t *source;
-	unsigned node, slot;
+	unsigned slot;
 
 	if (x->out_count == x->window ||
 	    x->out_turn.round == x->base.ring_count)
 		return false;
 	slot = free_slot(x);
 	chunk = &x->chunks[slot];
-	node = destination_of(x, x->out_turn.round);
-	cut(x, &x->out_turn, chunk, node, x->peers[node].out_bytes);
-	end_turn_out(x);
+	cut(x, &x->out_turn, chunk);
 	source = choose_source(x, chunk);
 	if (!source ||
 	    !mpi_succeeds(x, MPI_Isend(source, (int)chunk->byte_count, MPI_BYTE,
-				       (int)node, TAG_CHUNK, MPI_COMM_WORLD,
-				       &x->requests[slot])))
+				       (int)chunk->node, TAG_CHUNK,
+				       MPI_COMM_WORLD, &x->requests[slot])))
 		return false;
 	x->out_count++;
 	return true;

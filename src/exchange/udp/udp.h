@@ -1,5 +1,5 @@
 /*
- * udp.h - an exchange over UDP, the first implementation of exchange.h
+ * udp.h - an exchange over UDP, the first transport of exchange.h
  *
  * A rank tells the others where it stands in small datagrams, STATUS, and sends
  * records in large ones, DATA (udp_wire.h).  A receiver names the segments that
