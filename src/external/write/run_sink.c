@@ -117,16 +117,6 @@ static void reap(struct run_sink *run)
 
 /* --- the sink's operations ------------------------------------------------ */
 
-static uint8_t *place(struct sink *sink, unsigned part, uint64_t offset_bytes,
-		      size_t length_bytes)
-{
-	(void)sink;
-	(void)part;
-	(void)offset_bytes;
-	(void)length_bytes;
-	return NULL;
-}
-
 static struct run_sink_slot *find_free(struct run_sink *run)
 {
 	for (unsigned i = 0; i < run->slot_count; i++)
@@ -241,11 +231,6 @@ static void put(struct sink *sink, struct sink_slot *sink_slot)
 	pthread_mutex_unlock(&run->lock);
 }
 
-static void help(struct sink *sink)
-{
-	(void)sink;
-}
-
 static int finish(struct sink *sink, struct failure *failure)
 {
 	struct run_sink *run = run_sink_of(sink);
@@ -258,10 +243,8 @@ static int finish(struct sink *sink, struct failure *failure)
 }
 
 static const struct sink_ops operations = {
-	.place = place,
 	.take = take,
 	.put = put,
-	.help = help,
 	.finish = finish,
 };
 

@@ -40,7 +40,7 @@ struct sink_ops {
 	/* Where this chunk, or this part of one, lies, to be filled there, and
 	 * nothing else is to be done; or NULL: take a slot for it.  A sink that
 	 * is written in order may wait here until the chunk's turn is near; so
-	 * chunks are begun in ascending order. */
+	 * chunks are begun in ascending order.  No place(): all take slots. */
 	uint8_t *(*place)(struct sink *sink, unsigned part,
 			  uint64_t offset_bytes, size_t length_bytes);
 	/* A slot to fill.  Waits for one, and may write others' slots
@@ -50,7 +50,7 @@ struct sink_ops {
 	void (*put)(struct sink *sink, struct sink_slot *slot);
 	/* Write what is ready: for a worker that has nothing left to fill.
 	 * When all workers have returned from it, all is written or under way.
-	 */
+	 * No help(): put() leaves nothing. */
 	void (*help)(struct sink *sink);
 	/* All workers have returned from help(): wait until all is written.  0
 	 * or -errno with *failure filled. */
@@ -69,7 +69,9 @@ struct sink {
 static inline uint8_t *sink_place(struct sink *sink, unsigned part,
 				  uint64_t offset_bytes, size_t length_bytes)
 {
-	return sink->ops->place(sink, part, offset_bytes, length_bytes);
+	return sink->ops->place ? sink->ops->place(sink, part, offset_bytes,
+						   length_bytes)
+				: NULL;
 }
 
 static inline struct sink_slot *sink_take(struct sink *sink)
@@ -84,7 +86,8 @@ static inline void sink_put(struct sink *sink, struct sink_slot *slot)
 
 static inline void sink_help(struct sink *sink)
 {
-	sink->ops->help(sink);
+	if (sink->ops->help)
+		sink->ops->help(sink);
 }
 
 static inline int sink_finish(struct sink *sink, struct failure *failure)

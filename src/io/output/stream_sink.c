@@ -1,3 +1,7 @@
+/*
+ * stream_sink.c - writes chunks in order to a pipe, whichever worker has the
+ * next one
+ */
 #include "io/output/stream_sink.h"
 
 #include <assert.h>
@@ -149,22 +153,17 @@ static void put(struct sink *sink, struct sink_slot *slot)
 	pthread_mutex_unlock(&stream->lock);
 }
 
-/* What is ready has been written, or another worker is writing it. */
-static void help(struct sink *sink)
-{
-	(void)sink;
-}
-
 static int finish(struct sink *sink, struct failure *failure)
 {
 	return first_failure_get(&stream_of(sink)->failure, failure);
 }
 
+/* Without help(): what is ready has been written, or another worker is writing
+ * it. */
 static const struct sink_ops operations = {
 	.place = place,
 	.take = take,
 	.put = put,
-	.help = help,
 	.finish = finish,
 };
 
