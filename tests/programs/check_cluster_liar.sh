@@ -280,7 +280,7 @@ case_gaps()
 # Only what it has for the one that hears it, in a STATUS of that length.
 case_lengths_untold()
 {
-	local finder='.*does not tell all ranks how much '
+	local finder='.*did not announce its messages to all ranks'
 
 	lies "" field:1:total_count:set:1 length:1:0:set:128
 }
