@@ -247,6 +247,9 @@ static int sort_externally(struct cluster *cluster)
 	struct sorter_config *config = &cluster->external_sort;
 	int error;
 
+	if (!cluster->config->external)
+		return failure_set(cluster->failure, EXIT_RESOURCES, "memory",
+				   0, "this sort is beyond it");
 	thread_pool_stop(&cluster->pool);
 	cluster_keep_to_cpus(cluster);
 	cluster->external = *cluster->config->external;

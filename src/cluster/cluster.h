@@ -55,7 +55,7 @@ struct cluster_config {
 	uint32_t payload_bytes;
 	uint64_t deadline_ns;
 	/* What a sort beyond memory needs: scratch files, codec.  The sort and
-	 * the ranks are set by the cluster. */
+	 * the ranks are set by the cluster.  NULL: such a sort is refused. */
 	const struct external_config *external;
 	/* This rank shows predicted times of a sort beyond memory: ranks that
 	 * do not know the rates of their links measure these. */

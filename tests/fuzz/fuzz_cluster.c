@@ -746,6 +746,7 @@ static bool exists(const char *path)
 static bool is_too_large(const struct failure *failure)
 {
 	return strstr(failure->why, "sorting this takes up to") ||
+	       strstr(failure->why, "this sort is beyond it") ||
 	       strstr(failure->why, "records, which are too many for") ||
 	       strstr(failure->why, "that one process can sort") ||
 	       strstr(failure->why, "memory for the records of other nodes");
