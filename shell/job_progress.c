@@ -1,7 +1,6 @@
 /* job_progress.c - the line on a terminal by which a job tells how far it is */
 #include "shell/job_progress.h"
 
-
 /* Where the line begins that ends before this place. */
 static size_t line_begin(const uint8_t *bytes, size_t end)
 {

@@ -4,7 +4,6 @@
 #include <sched.h>
 #include <string.h>
 
-
 /* The kernel refuses to fill a set with fewer bits than it has CPUs. */
 union cpu_mask {
 	cpu_set_t set;

@@ -120,50 +120,50 @@ class Writers(unittest.TestCase):
         header = """
 /* What b does.  Written by b.c. */
 struct part {
-	int one, two[3];
-	struct {
-		int inner;
-	} own;
-	int *borrowed;
+    int one, two[3];
+    struct {
+        int inner;
+    } own;
+    int *borrowed;
 };
 
 struct state {
-	int free;
-	/* Written
-	 * by a.c. */
-	struct part part;
-	_Atomic int word;
-	struct part *other; /* of another */
+    int free;
+    /* Written
+     * by a.c. */
+    struct part part;
+    _Atomic int word;
+    struct part *other; /* of another */
 };
-"""
+""".replace("    ", "\t")
         good = """
 static void f(struct state *state, struct part *part)
 {
-	struct part copy = { .one = 1 };
+    struct part copy = { .one = 1 };
 
-	state->free = 1;
-	if (state->word == 1 || part->one == 2)
-		copy.one = state->part.one;
-	part->borrowed[1] = 1;
-	g(&state->word);
+    state->free = 1;
+    if (state->word == 1 || part->one == 2)
+        copy.one = state->part.one;
+    part->borrowed[1] = 1;
+    g(&state->word);
 }
-"""
+""".replace("    ", "\t")
         bad = """
 struct holder {
-	struct state *state;
+    struct state *state;
 };
 
 int f(struct holder *holder, struct part *part)
 {
-	part->two[part->one]++;
-	++part->own.inner;
-	atomic_store_explicit(&holder->state->word, 1, memory_order_relaxed);
-	memset(&holder->state
-		->part, 0, 1);
-	holder->state->other->one += 1;
-	holder->state->part.borrowed = NULL;
+    part->two[part->one]++;
+    ++part->own.inner;
+    atomic_store_explicit(&holder->state->word, 1, memory_order_relaxed);
+    memset(&holder->state
+        ->part, 0, 1);
+    holder->state->other->one += 1;
+    holder->state->part.borrowed = NULL;
 }
-"""
+""".replace("    ", "\t")
         self.assertEqual(wrong_writes([header], {"c.c": good}), [])
         self.assertEqual(wrong_writes([header], {"c.c": bad}), [
             "c.c: part.borrowed of b.c", "c.c: part.one of b.c",
