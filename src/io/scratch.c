@@ -529,7 +529,7 @@ static int make_hidden(int folder_fd)
 	return fd;
 }
 
-/* By O_EXCL it can never get a name. */
+/* O_EXCL keeps it from ever getting a name. */
 static int make_file(int folder_fd)
 {
 	int fd = openat(folder_fd, ".", O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC,

@@ -26,7 +26,7 @@ struct sorter {
 	struct plan plan;
 	struct arena arena;
 	_Atomic bool *touched; /* the arena's first byte, or NULL */
-	/* As many would need no more memory than there is; 0: none. */
+	/* So many threads would fit into the memory that there is; 0: none. */
 	unsigned fitting_threads;
 	struct orderer orderer;
 	struct bucketing bucketing;

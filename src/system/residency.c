@@ -80,7 +80,7 @@ static int64_t cached_bytes(int fd, uint64_t offset, uint64_t bytes)
 	return (int64_t)(pages.cached * page_bytes());
 }
 
-/* In whole pages, so it may be up to a page more than the file has. */
+/* It counts whole pages, so it may be up to a page more than the file has. */
 static uint64_t bytes_of_all(int fd, uint64_t size_bytes)
 {
 	int64_t cached;

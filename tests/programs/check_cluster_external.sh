@@ -410,7 +410,7 @@ case_bad_options()
 	expect_ranks_refuse 'another --compress'
 }
 
-# Of all, whatever it is that takes them beyond memory; no output is begun.
+# All ranks refuse it, whatever takes them beyond memory, and begin no output.
 case_gather_unique()
 {
 	local statuses=() pids=() rank option

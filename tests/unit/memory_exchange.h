@@ -108,7 +108,7 @@ static void memory_unlock_changed(const struct memory_exchange *x)
 	memory_unlock(x);
 }
 
-/* Until the hub is another than when we last looked, but not for long. */
+/* Wait until the hub has changed since we last looked, but not for long. */
 static void memory_wait(struct exchange *exchange, uint64_t until_ns)
 {
 	struct memory_exchange *x = memory_of(exchange);
@@ -153,7 +153,7 @@ static void memory_tell(struct exchange *exchange, unsigned node,
 	memory_unlock_changed(x);
 }
 
-/* With the lock. */
+/* The caller holds the lock. */
 static void memory_hear_node(struct memory_exchange *x, unsigned node,
 			     uint64_t now_ns)
 {

@@ -409,7 +409,7 @@ static void cluster_agree__all_gather(void **state)
 	agree(hellos, 3);
 }
 
-/* Without duplicates they gather in memory only. */
+/* They gather without duplicates in memory only. */
 static void cluster_agree__gathered_without_duplicates(void **state)
 {
 	static const char why[] = "write parts, or sort without --unique";

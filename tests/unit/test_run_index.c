@@ -127,7 +127,7 @@ static int sign(int order)
 	return (order > 0) - (order < 0);
 }
 
-/* As record_compare(), of the record's key with the block's. */
+/* Compare the record's key with the block's, as record_compare() does. */
 static int compare_key(const uint8_t *record, uint32_t number)
 {
 	return record_compare(&runs_index.key_shape, record + shape.keys.begin,

@@ -337,7 +337,7 @@ static const uint32_t *numbers_of(const struct cluster_runs *runs,
 	return runs->numbers + runs->first_run[node];
 }
 
-/* For what the other ranks tell the plan has memory. */
+/* The plan has memory for what the other ranks tell; more is refused. */
 static int accept_bytes(void *context, const uint64_t *receive_bytes,
 			struct failure *failure)
 {

@@ -53,8 +53,8 @@ struct udp_heard {
 struct udp_out {
 	uint64_t byte_count;
 	uint64_t sent_bytes; /* from the beginning, once or more often */
-	/* Of the list of gaps with that serial, the gap to be sent next, and
-	 * how many segments of it were sent. */
+	/* Which gap is sent next of the list of gaps with this serial, and how
+	 * many segments of it were sent. */
 	uint32_t resend_serial;
 	unsigned resend_at;
 	uint64_t resend_done;

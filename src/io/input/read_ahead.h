@@ -74,7 +74,7 @@ struct read_ahead {
 /*
  * memory is the caller's, page aligned, depth * slot_bytes; NULL: all extents
  * have targets.  slot_bytes is a multiple of PAGE_BYTES, and at least three.
- * While the caller looks at an extent, depth - 1 others are being read. Nothing
+ * depth - 1 extents are being read while the caller looks at another.  Nothing
  * is read, and the callback is not called, before the first read_ahead_take().
  * depth: from 1 to READ_AHEAD_DEPTH_MAX.  Where there is no io_uring all reads
  * are plain ones.

@@ -158,8 +158,8 @@ static int finish(struct sink *sink, struct failure *failure)
 	return first_failure_get(&stream_of(sink)->failure, failure);
 }
 
-/* Without help(): what is ready has been written, or another worker is writing
- * it. */
+/* It has no help(): what is ready has been written, or another worker is
+ * writing it. */
 static const struct sink_ops operations = {
 	.place = place,
 	.take = take,

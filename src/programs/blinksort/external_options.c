@@ -94,7 +94,7 @@ void external_options_warn(const struct external_options *options)
 	if (options->config.sort->memory_bytes == 0)
 		return;
 	for (unsigned i = 0; i < options->config.scratch_count; i++)
-		/* Of a folder that is missing, the sort tells. */
+		/* The sort itself tells of a folder that is missing. */
 		if (access(options->scratch_paths[i], F_OK) == 0 &&
 		    ramdisk_has(options->scratch_paths[i]))
 			log_about(options->scratch_paths[i],
