@@ -5,6 +5,8 @@
 # folder and from top to bottom, with these differences only:
 #
 #   - fewer trials, and blinktrial characterise --quick: for the time it takes
+#   - 127.0.0.2 and 127.0.0.3 are other addresses of this machine, so that two of
+#     these scripts may run at a time, and blinksh waits longer for the daemons
 #   - blinktune sees a copied machine in place of /sys and /proc
 #   - COMMAND is a program that does nothing
 #   - make GOAL is not run: it must be a goal that make help lists.  The demos
@@ -79,6 +81,8 @@ make_folder()
 shortened()
 {
 	sed -e 's/--trials=[0-9]*/--trials=4/' \
+		-e "s/127\.0\.0\./127.$(($$ / 250 % 250)).$(($$ % 250))./g" \
+		-e 's/blinksh -w/blinksh --lost-after=60 -w/' \
 		-e 's/\(blinktrial characterise\)/\1 --quick/' <<<"$1"
 }
 
@@ -97,6 +101,8 @@ script_of()
 	local line
 
 	declare -f may_end fail
+	# A line that fails leaves no daemon of the lines before it.
+	echo "trap 'kill \$(jobs -p) 2>/dev/null' EXIT"
 	while IFS= read -r line; do
 		printf '%s\nmay_end %q $? || exit\n' "$(shortened "$line")" \
 			"$line"
