@@ -1,3 +1,7 @@
+/*
+ * direct.c - opens descriptors and rings for reads and writes past the page
+ * cache
+ */
 #include "io/direct.h"
 
 #include <errno.h>

@@ -15,7 +15,7 @@ struct io_uring;
 int direct_reopen(int fd, int flags);
 
 /*
- * A ring for so many reads at once by one thread, whose completions wait for
+ * Make a ring for depth reads at once by one thread, whose completions wait for
  * the thread's next call instead of interrupting it, where the kernel can do
  * that (Linux 5.19).  0 or -errno.
  */

@@ -1,3 +1,7 @@
+/*
+ * file_hold.c - holds files by an io_uring, so that a killed process ends
+ * before their room is free
+ */
 #include "io/file_hold.h"
 
 #include <liburing.h>

@@ -1,3 +1,6 @@
+/*
+ * file_io.c - reads and writes a part of a file, whatever interrupts the calls
+ */
 #include "io/file_io.h"
 
 #include <errno.h>

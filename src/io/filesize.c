@@ -1,3 +1,4 @@
+/* filesize.c - refuses a file that says that it is empty and is not */
 #include "io/filesize.h"
 
 #include <errno.h>

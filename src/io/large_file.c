@@ -1,3 +1,7 @@
+/*
+ * large_file.c - tells which files are read past the page cache, and gives
+ * memory for it
+ */
 #include "io/large_file.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* loopdevice.c - asks the kernel what each loop device shows */
 #include "io/loopdevice.h"
 
 #include <dirent.h>

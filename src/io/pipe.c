@@ -1,3 +1,4 @@
+/* pipe.c - reads and writes a pipe, whether or not its descriptor blocks */
 #include "io/pipe.h"
 
 #include <errno.h>
@@ -37,8 +38,8 @@ void pipe_widen(int fd)
 		(void)fcntl(fd, F_SETPIPE_SZ, (int)PIPE_BYTES);
 }
 
-/* After a call has failed: true if it is to be repeated, at once after a
- * signal, or now that the descriptor is ready. */
+/* Call it after a call has failed: true if the call is to be repeated, at once
+ * after a signal, or now that the descriptor is ready. */
 static bool try_again(int fd, short events)
 {
 	struct pollfd ready = { .fd = fd, .events = events };

@@ -31,7 +31,7 @@
 #define FAT_FILE_BYTES (4 * GIB - PAGE_BYTES)
 /* Names of directories in one message. */
 #define NAMES_BYTES 4096
-/* Of the room of one. */
+/* Length of the text about the room of one directory. */
 #define ROOM_TEXT_BYTES 160
 /* A full file system may still call some room free that it needs itself; no
  * file system needs as much as this. */
@@ -56,8 +56,9 @@ static bool is_no_room(int error)
 
 /* --- room ----------------------------------------------------------------- */
 
-/* What the file's file system has left for this user; UINT64_MAX: it does not
- * tell (a tmpfs without a limit, ramfs). */
+/* Returns the bytes that the file's file system has left for this user;
+ * UINT64_MAX: it does not tell (a tmpfs without a limit, ramfs).  Root gets the
+ * blocks, too, that are reserved for it. */
 static uint64_t free_bytes(int fd)
 {
 	struct statvfs fs;
@@ -71,7 +72,7 @@ static uint64_t free_bytes(int fd)
 		       : bytes;
 }
 
-/* What may still be appended to a directory's file. */
+/* Returns how many bytes a directory's file may still grow by. */
 static uint64_t growth_bytes(const struct scratch_directory *directory)
 {
 	if (directory->bytes_max == UINT64_MAX)
@@ -86,7 +87,7 @@ uint64_t scratch_room(const struct scratch *scratch, unsigned directory)
 	return MIN(free_bytes(in->fd), growth_bytes(in));
 }
 
-/* Of all files on the file system whose first directory this is. */
+/* Adds up growth_bytes() for the file system whose first directory this is. */
 static uint64_t growth_of_all(const struct scratch *scratch, unsigned first)
 {
 	uint64_t sum = 0;
@@ -140,7 +141,8 @@ static const char *describe_limit(const struct scratch_directory *directory,
 	return text;
 }
 
-/* What stripes take on the file system whose first directory this is. */
+/* Adds up what stripes take on the file system whose first directory this is.
+ */
 static uint64_t held_by_all(const struct scratch *scratch, unsigned first)
 {
 	uint64_t sum = 0;
@@ -151,8 +153,8 @@ static uint64_t held_by_all(const struct scratch *scratch, unsigned first)
 	return sum;
 }
 
-/* What is free beside what we have written ourselves puzzles the reader, and so
- * does room that a file system does not give, as btrfs does not. */
+/* Name also what we have written ourselves, and room that a file system does
+ * not give, as btrfs does not: readers would wonder at the free bytes alone. */
 static const char *describe_room(const struct scratch *scratch, unsigned number,
 				 char text[ROOM_TEXT_BYTES])
 {
@@ -185,9 +187,9 @@ static const char *describe_room(const struct scratch *scratch, unsigned number,
 }
 
 /*
- * All directories with their room, for failure.what.  The failure outlives the
- * scratch, so the text belongs to the process.  More than one failure at once
- * are those of one scratch, which name the same.
+ * Lists all directories with their room, for failure.what.  The failure
+ * outlives the scratch, so the text belongs to the process.  Threads that fail
+ * at once fail for one scratch, and so write the same text.
  */
 static const char *name_all(struct scratch *scratch)
 {
@@ -229,7 +231,7 @@ int scratch_reserve(struct scratch *scratch, uint64_t bytes,
 
 /* --- places --------------------------------------------------------------- */
 
-/* True if a is the better of two for a stripe of so many bytes. */
+/* True if a is the better of two for a stripe of this many bytes. */
 static bool is_better(const struct scratch *scratch,
 		      const struct scratch_directory *a,
 		      const struct scratch_directory *b, uint64_t bytes)
@@ -259,7 +261,7 @@ static struct scratch_directory *choose(struct scratch *scratch, uint64_t bytes)
 	return best;
 }
 
-/* What is allocated behind this goes back to the file system. */
+/* Give what is allocated behind this place back to the file system. */
 static void cut_off(struct scratch_directory *directory, uint64_t end_bytes)
 {
 	if (directory->can_allocate &&
@@ -292,7 +294,7 @@ static int allocate(struct scratch_directory *directory, uint64_t end_bytes)
 	return 0;
 }
 
-/* What is allocated ahead in all directories is expected there. */
+/* Returns the expected bytes for which no directory has allocated room. */
 static uint64_t unallocated_bytes(const struct scratch *scratch)
 {
 	uint64_t ahead = 0;
@@ -303,7 +305,8 @@ static uint64_t unallocated_bytes(const struct scratch *scratch)
 	return less_or_none(scratch->expected_bytes, ahead);
 }
 
-/* Where not even the rest of an extent has room, single stripes may have. */
+/* Allocate up to the end of the next extent; where even the rest of the room is
+ * less, single stripes may still have room. */
 static int allocate_ahead(const struct scratch *scratch,
 			  struct scratch_directory *directory, uint64_t bytes)
 {
@@ -451,7 +454,7 @@ int scratch_plain_fd(const struct scratch *scratch, unsigned directory)
 
 /* --- its life ------------------------------------------------------------- */
 
-/* How large a file may become; UINT64_MAX: nothing limits it. */
+/* Returns how large a file may become; UINT64_MAX: nothing limits it. */
 static uint64_t find_bytes_max(bool is_fat)
 {
 	uint64_t bytes_max = is_fat ? FAT_FILE_BYTES : UINT64_MAX;
@@ -464,7 +467,7 @@ static uint64_t find_bytes_max(bool is_fat)
 	return bytes_max;
 }
 
-/* What kind of file it is: 0 or -errno. */
+/* Find out what the file system can do with the file.  0 or -errno. */
 static int look_at_file(struct scratch_directory *directory)
 {
 	struct stat status;
@@ -476,8 +479,8 @@ static int look_at_file(struct scratch_directory *directory)
 	is_fat = fs.f_type == MSDOS_SUPER_MAGIC;
 	directory->device = status.st_dev;
 	directory->is_memory = ramdisk_is(&fs);
-	/* What is allocated ahead would take memory at once in the one, and be
-	 * written as zeros in the other. */
+	/* Room that is allocated ahead would take memory at once on a ramdisk,
+	 * and be written as zeros on FAT. */
 	directory->can_allocate = !directory->is_memory && !is_fat;
 	directory->bytes_max = find_bytes_max(is_fat);
 	directory->direct_fd = direct_reopen(directory->fd, O_RDWR | O_DIRECT);

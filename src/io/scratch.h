@@ -55,8 +55,8 @@ struct scratch_directory {
 	uint64_t allocated_bytes; /* of the file; >= end_bytes */
 	uint64_t in_flight_bytes, written_bytes;
 	uint64_t held_bytes; /* of stripes not released; whole pages */
-	/* Of the first directory on a file system: room that is believed to be
-	 * free for stripes; UINT64_MAX: unknown. */
+	/* Room that is believed to be free for stripes; UINT64_MAX: unknown.
+	 * Only the first directory on a file system has it. */
 	uint64_t room_bytes;
 	unsigned first; /* number of that first directory */
 };
@@ -70,7 +70,7 @@ struct scratch {
 	uint64_t written_bytes; /* of all stripes */
 	uint64_t held_bytes;	/* of stripes not released; whole pages */
 	uint64_t peak_bytes;	/* the most that were held */
-	/* Of stripes yet to be taken; UINT64_MAX: unknown. */
+	/* bytes of stripes yet to be taken; UINT64_MAX: unknown */
 	uint64_t expected_bytes;
 };
 
@@ -90,19 +90,20 @@ struct scratch_place {
 int scratch_open(struct scratch *scratch, const char *const *paths,
 		 unsigned count, struct failure *failure);
 
-/* Some files are memory: what they hold takes it. */
+/* True if a file of the scratch is memory, so that its bytes take memory. */
 bool scratch_has_memory(const struct scratch *scratch);
 
-/* Files that are memory get no more than this together, before any stripe is
- * taken. */
+/* Files that are memory get no more than this together.  Call it before any
+ * stripe is taken. */
 void scratch_bound_memory(struct scratch *scratch, uint64_t bytes);
 
 /*
- * Stripes of so many bytes will be taken from now on, each counted in whole
- * pages.  0; or -ENOSPC with *failure filled (EXIT_FILE): the file systems have
- * less room together, and the failure names each directory with its room, and
- * what is missing.  Directories on one file system share its room.  Nothing is
- * written.  Without this call stripes are taken while there is room.
+ * Reserve room for stripes of this many bytes in all, each counted in whole
+ * pages, which will be taken from now on.  0; or -ENOSPC with *failure filled
+ * (EXIT_FILE): the file systems have less room together, and the failure names
+ * each directory with its room, and what is missing.  Directories on one file
+ * system share its room.  Nothing is written.  Without this call stripes are
+ * taken while there is room.
  */
 int scratch_reserve(struct scratch *scratch, uint64_t bytes,
 		    struct failure *failure);

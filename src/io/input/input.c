@@ -1,3 +1,4 @@
+/* input.c - the input's files: opened, checked, mapped or given memory */
 #include "io/input/input.h"
 
 #include <assert.h>
@@ -18,7 +19,8 @@
 #include "system/descriptors.h"
 #include "system/residency.h"
 
-/* Below this share of the input in the page cache, AUTO reads directly. */
+/* AUTO reads directly if less than this share of the input is in the page
+ * cache. */
 #define RESIDENT_PERCENT 90
 
 static const char *const mode_names[] = {
@@ -223,7 +225,8 @@ void input_forget(const struct input *input, unsigned part, unsigned parts)
 		return;
 	begin = input->map_bytes / PAGE_BYTES * part / parts * PAGE_BYTES;
 	end = input->map_bytes / PAGE_BYTES * (part + 1) / parts * PAGE_BYTES;
-	/* If it fails, the exit of the process does it. */
+	/* A failure costs nothing but time: the exit of the process unmaps the
+	 * pages. */
 	madvise(input->base + begin, end - begin, MADV_DONTNEED);
 }
 
@@ -300,7 +303,8 @@ static uint8_t *reserve_all(struct input *input)
 	input->reserved_before_bytes =
 		ROUND_UP(input->reserved_before_bytes, HUGE_PAGE_BYTES);
 	if (input->reserved_after_bytes > 0)
-		/* Its last huge page may be opened as a whole. */
+		/* input_space.c may make the last huge page accessible as a
+		 * whole. */
 		input->reserved_after_bytes =
 			ROUND_UP(input->map_bytes + PAGE_BYTES +
 					 input->record_size +

@@ -70,13 +70,13 @@ struct input {
 
 /*
  * Open all, check that each is a regular file or a block device, and a whole
- * number of records.  Of a block device, the first device_bytes are the input,
+ * number of records.  The first device_bytes of a block device are the input,
  * or all if that is 0; where none of the inputs is a device, it has to be 0.
  * Another program that locks a device (flock(2)) is refused it until it is
  * closed, so that none of ours writes there (outdevice.h).  A file that says
  * that it is empty and is not (procfs) is refused.  Nothing else is read, and
- * nothing mapped yet. Returns 0 or -errno with *failure filled; then nothing is
- * left open.
+ * nothing mapped yet.  Returns 0 or -errno with *failure filled; then nothing
+ * is left open.
  */
 int input_open(struct input *input, const char *const *paths,
 	       unsigned path_count, uint32_t record_size, uint64_t device_bytes,
@@ -90,7 +90,7 @@ void input_choose(struct input *input);
  * leave too few descriptors for other files. */
 void input_open_directly(struct input *input);
 
-/* Memory that an input of so many bytes takes if it is not mapped. */
+/* Memory that an input of this many bytes takes if it is not mapped. */
 uint64_t input_layout_bytes(uint64_t bytes);
 
 /* Memory needed beyond mapped files: 0 for mmap. */
@@ -117,9 +117,9 @@ int input_open_after(struct input *input, uint64_t record_count,
  * Before it some slots may hold no record, as between two files. */
 uint64_t input_after_slot(const struct input *input);
 
-/* When all records have been used: an error if a file has become shorter
- * meanwhile.  A file that is cut within its last page raises no SIGBUS; zeros
- * take the place of the bytes that it had. */
+/* Call it when all records have been used: it fails if a file has become
+ * shorter meanwhile.  A file that is cut within its last page raises no SIGBUS;
+ * zeros take the place of the bytes that it had. */
 int input_check(const struct input *input, struct failure *failure);
 
 /* Give back what malloc() gave, and leave mappings and descriptors to the end
@@ -129,8 +129,8 @@ void input_leave(struct input *input);
 /* Unmap and close.  Safe on a zeroed struct. */
 void input_close(struct input *input);
 
-/* Any thread: part number `part` of `parts` of a mapped input is not read any
- * more.  Gives back its page tables. */
+/* Give back the page tables of part number `part` of `parts` of a mapped input,
+ * which is not read any more.  Any thread may call it. */
 void input_forget(const struct input *input, unsigned part, unsigned parts);
 
 /* "buffered", "mmap", "direct", "auto" */
@@ -157,8 +157,8 @@ int input_peek_places(const struct input *input, uint32_t offset,
 		      uint32_t width, uint64_t count, unsigned places,
 		      uint8_t *target, struct failure *failure);
 
-/* Where the record of this number, counted over all files, lies.  It must have
- * been brought in. */
+/* Returns the address of the record of this number, counted over all files.
+ * The record must have been brought in. */
 static inline const uint8_t *input_record(const struct input *input,
 					  uint64_t number)
 {
@@ -176,7 +176,7 @@ static inline const uint8_t *input_record(const struct input *input,
 /* The file that a record lies in; record < record_count. */
 unsigned input_find_file(const struct input *input, uint64_t record);
 
-/* Where a file's byte is or will be. */
+/* Returns the address where a file's byte is or will be. */
 static inline uint8_t *input_address(const struct input *input,
 				     const struct input_file *file,
 				     uint64_t offset)

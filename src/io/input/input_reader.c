@@ -11,14 +11,16 @@
 
 /* A plain read's bytes stay in L2 until the run is used. */
 #define READ_BYTES MIB
-/* Nothing is to be brought in, but callers may look around now and then. */
+/* INPUT_WALK brings nothing in, but its callers may look around after each run.
+ */
 #define WALK_BYTES (16 * MIB)
-/* The same where pages come from the file when they are touched. */
+/* Runs are shorter where pages come from the file when they are touched. */
 #define TOUCH_BYTES (2 * MIB)
 /* --- shares ----------------------------------------------------------------
  */
 
-/* Where the worker's share begins; worker_count stands for the end of all. */
+/* Returns the first record of the worker's share; worker_count stands for the
+ * end of all. */
 static uint64_t share_begin(const struct input *input, unsigned worker,
 			    unsigned worker_count)
 {

@@ -31,7 +31,7 @@ struct input_reader {
 	struct input_queue *queue; /* owned, or NULL */
 };
 
-/* What the state of a source's reader is. */
+/* Returns our state in a source's reader. */
 static inline struct input_reader *input_reader_of(struct source_reader *reader)
 {
 	return (struct input_reader *)reader->state;

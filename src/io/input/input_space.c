@@ -20,8 +20,8 @@ static int no_memory(int error, struct failure *failure)
 			   "memory for the records of other nodes");
 }
 
-/* All pages at once: otherwise each would be a page fault while datagrams wait.
- */
+/* Make all pages at once: otherwise each would be a page fault while datagrams
+ * wait. */
 static int open_small(uintptr_t begin, uintptr_t end, struct failure *failure)
 {
 	begin = ROUND_DOWN(begin, PAGE_BYTES);

@@ -14,7 +14,8 @@
 #include "io/file_io.h"
 #include "io/input/sigbus.h"
 
-/* Where the extent ends, from the beginning of its first page. */
+/* Returns how many bytes there are from the beginning of the extent's first
+ * page to the extent's end. */
 static uint32_t needed_bytes(const struct read_ahead_slot *slot)
 {
 	return (uint32_t)(slot->extent.offset_bytes - slot->begin_bytes) +
@@ -131,7 +132,7 @@ static void drain(struct read_ahead *ahead)
 		;
 }
 
-/* By plain reads, what the ring has not brought of the extent. */
+/* Read by pread(2) what the ring has not brought of the extent. */
 static int read_rest(struct read_ahead *ahead, struct read_ahead_slot *slot,
 		     struct failure *failure)
 {

@@ -20,7 +20,8 @@
 
 struct failure;
 
-/* More than any device needs: a virtual disk reads as fast by 4 as by 32. */
+/* No device needs as many reads at once: a virtual disk reads as fast by 4 as
+ * by 32. */
 #define READ_AHEAD_DEPTH_MAX 64
 
 struct read_extent {
@@ -53,7 +54,7 @@ struct read_ahead_slot {
 
 struct read_ahead {
 	/* Sums for the caller to read between its calls. */
-	uint64_t wait_ns;    /* that the thread waited for reads */
+	uint64_t wait_ns;    /* time that the thread waited for reads */
 	uint64_t read_bytes; /* that were read, with what pages had beside */
 	/* Private. */
 	struct io_uring ring;

@@ -1,3 +1,7 @@
+/*
+ * sigbus.c - the handler of SIGBUS, and the list of mapped files that it looks
+ * in
+ */
 #include "io/input/sigbus.h"
 
 #include <errno.h>
@@ -44,7 +48,7 @@ static const struct watch *watch_find(uintptr_t address)
 	return NULL;
 }
 
-/* Is the page still a part of the file? */
+/* True if the file still has the page. */
 static bool page_is_in_file(const struct watch *watch, uintptr_t address)
 {
 	struct stat status;

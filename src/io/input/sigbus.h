@@ -12,7 +12,7 @@
 
 #include <stddef.h>
 
-/* What both a reader and the handler say of such a file. */
+/* Reasons that a reader and the handler both give for such a file. */
 #define SIGBUS_SHRANK "shrank while it was read"
 #define SIGBUS_IO_ERROR "cannot read: Input/output error"
 

@@ -1,3 +1,4 @@
+/* source.c - the parts of a source whose records are all in memory */
 #include "io/input/source.h"
 
 _Static_assert(sizeof(struct source_walk) <= SOURCE_READER_BYTES,

@@ -37,9 +37,9 @@ struct source_reader {
 };
 
 struct source_ops {
-	/* Read record_count records from first_record on.  With resident, walk
-	 * over records that an earlier reader has brought in.  0 or -errno with
-	 * *failure filled; then there is nothing to close. */
+	/* Read record_count records from first_record on.  If resident is true,
+	 * the reader walks over records that an earlier reader has brought in.
+	 * 0 or -errno with *failure filled; then there is nothing to close. */
 	int (*open)(struct source_reader *reader, uint64_t first_record,
 		    uint64_t record_count, bool resident,
 		    struct failure *failure);
@@ -54,8 +54,8 @@ struct source_ops {
 	void (*share)(const struct source *source, unsigned worker,
 		      unsigned worker_count, uint64_t *first_record,
 		      uint64_t *record_count);
-	/* Where the record of this number lies, when it has been brought in.
-	 * NULL: the caller takes no sample from this source. */
+	/* Returns the address of the record of this number, which has been
+	 * brought in.  NULL: the caller takes no sample from this source. */
 	const uint8_t *(*record)(const struct source *source, uint64_t number);
 };
 
@@ -77,10 +77,10 @@ struct source {
  * or by its own; they cannot fail.
  */
 
-/* What source_walk_open() keeps in the reader's state. */
+/* The reader's state as source_walk_open() fills it. */
 struct source_walk {
 	bool is_resident; /* the reader walks over resident records */
-	/* Of these, the ones that are left. */
+	/* the resident records that are left */
 	uint64_t slot, record_count;
 };
 
@@ -93,8 +93,8 @@ int source_walk_open(struct source_reader *reader, uint64_t first_record,
 		     uint64_t record_count, bool resident,
 		     struct failure *failure);
 
-/* For a reader that walks over resident records: all that are left, as one run.
- * 1 with *run filled, or 0: none is left. */
+/* Hand out all that are left as one run; the reader walks over resident
+ * records.  1 with *run filled, or 0: none is left. */
 int source_walk_next(struct source_reader *reader, struct source_run *run);
 
 /* Shares differ by one record at most. */

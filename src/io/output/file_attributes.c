@@ -1,3 +1,4 @@
+/* file_attributes.c - reads a file's attributes by statx(2) */
 #include "io/output/file_attributes.h"
 
 /* The kernel's own headers, and none that defines statx, too: only newer C

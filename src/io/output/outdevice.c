@@ -44,7 +44,7 @@ static void pause_shortly(void)
 
 /* --- other users of the device -------------------------------------------- */
 
-/* Not each kernel refuses to open such a device for writing. */
+/* Some kernels open a read-only device for writing, so ask sysfs. */
 static bool is_read_only(const struct stat *status)
 {
 	char path[64], text[8];
@@ -147,7 +147,8 @@ static int check_input(int fd, const char *path, const char *input_path,
 		format_shortened(text, sizeof(text), shown, strlen(shown)));
 }
 
-/* What is mounted from another loop device, for one, may be an input. */
+/* A file that is mounted from another loop device may be an input, for example.
+ */
 static int check_twins(int fd, const char *path, struct failure *failure)
 {
 	char twin[64];

@@ -24,8 +24,8 @@
 
 /* Names left behind by killed processes whose number comes round again. */
 #define HIDDEN_NAME_TRIES 100
-/* Until it is complete, a file is this user's only: a process that opens it
- * early could read, or write, all that comes later. */
+/* A file belongs to this user only until it is complete: a process that opens
+ * it early could read, or write, all that comes later. */
 #define HIDDEN_MODE 0600
 
 /*
@@ -84,7 +84,8 @@ static void catch_fatal_signals(void)
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
 		struct sigaction old;
 
-		/* What is ignored (nohup) or caught already stays so. */
+		/* A signal that is ignored (nohup) or caught already stays so.
+		 */
 		if (sigaction(numbers[i], NULL, &old) == 0 &&
 		    !(old.sa_flags & SA_SIGINFO) && old.sa_handler == SIG_DFL)
 			sigaction(numbers[i], &action, NULL);
@@ -159,8 +160,9 @@ static void open_own(struct outfile *file, struct outfile_hidden *hidden)
 	}
 }
 
-/* Not to be read: NFS would read a page before a part of it is written, and
- * write all of it back, over what another machine has written there. */
+/* The file is not opened for reading: NFS would read a page before a part of it
+ * is written, and write all of it back, over what another machine has written
+ * there. */
 static void open_marked(struct outfile *file, struct outfile_hidden *hidden,
 			const char *mark)
 {
@@ -225,7 +227,8 @@ static int link_as(const struct outfile *file, const char *name)
 {
 	char self[32];
 
-	/* This way needs a capability or Linux 6.10, the other one /proc. */
+	/* AT_EMPTY_PATH needs a capability or Linux 6.10; the way below needs
+	 * /proc. */
 	if (linkat(file->fd, "", file->folder_fd, name, AT_EMPTY_PATH) == 0)
 		return 0;
 	if (errno != ENOENT && errno != EPERM)
@@ -244,9 +247,9 @@ static bool can_link(const struct outfile *file)
 	return link_as(file, ".") == -EEXIST;
 }
 
-/* By default the mode is what the kernel gives a new file: without a name it is
- * open to this user's processes only.  What replaces another file gets that
- * one's permissions in the end, and none before. */
+/* A new file gets the mode that the kernel gives by default: while it has no
+ * name, only this user's processes can open it.  A file that replaces another
+ * gets that one's permissions in the end, and none before. */
 static int create_file(struct outfile *file, bool replaces,
 		       struct failure *failure)
 {
@@ -379,7 +382,8 @@ static int give_permissions(struct outfile *file, struct failure *failure)
 					   -error,
 					   "cannot set its permissions");
 	} else if (fd == -ENOENT) {
-		/* Where that is refused the file stays this user's only. */
+		/* If the kernel refuses them, the file stays this user's only.
+		 */
 		permissions_of_new(&permissions, file->folder_fd);
 		permissions_give(&permissions, file->fd);
 	} else {
@@ -400,7 +404,7 @@ static bool remove_name(const struct outfile *file, const char *name,
 	return false;
 }
 
-/* There is no call to link over a name, so: link beside it, then rename. */
+/* No system call links over a name, so link beside it, then rename. */
 static int link_and_rename(const struct outfile *file, char *left)
 {
 	char beside[NAME_MAX + 1];
@@ -466,7 +470,7 @@ static int give_name(struct outfile *file, struct failure *failure)
 	return 0;
 }
 
-/* Unless it is another file's by now. */
+/* Remove the name, unless it is another file's by now. */
 void outfile_roll_back(struct outfile *file)
 {
 	struct stat ours, theirs;
@@ -489,7 +493,7 @@ static int sync_file(const struct outfile *file, struct failure *failure)
 	return 0;
 }
 
-/* What is on the medium before the name is includes the permissions. */
+/* Permissions are on the medium before the name is, too. */
 static int sync_complete(struct outfile *file, struct failure *failure)
 {
 	int found = file->has_permissions ? 0 : give_permissions(file, failure);

@@ -72,7 +72,7 @@ bool outfile_same_target(const struct outfile *a, const struct outfile *b);
 /* True if what stands under its name is this file. */
 bool outfile_replaces(const struct outfile *file, dev_t device, ino_t inode);
 
-/* Any thread: write all bytes at the offset.  0 or -errno. */
+/* Write all bytes at the offset.  0 or -errno.  Any thread may call it. */
 int outfile_write(const struct outfile *file, const uint8_t *bytes,
 		  size_t length_bytes, uint64_t offset_bytes);
 
@@ -102,8 +102,8 @@ void outfile_roll_back(struct outfile *file);
 /* Close and free; if it was not committed, nothing is left of it. */
 void outfile_close(struct outfile *file);
 
-/* From a signal handler, in any thread: remove every hidden named file.
- * Async-signal-safe. */
+/* Remove every hidden named file.  It is async-signal-safe: a signal handler
+ * calls it, in any thread. */
 void outfile_remove_hidden(void);
 
 #endif /* OUTFILE_H */

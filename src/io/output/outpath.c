@@ -1,3 +1,4 @@
+/* outpath.c - follows the links of an output's path to its folder and name */
 #include "io/output/outpath.h"
 
 #include <assert.h>
@@ -12,8 +13,7 @@
 
 #include "base/failure.h"
 
-/* As many symbolic links in a row as the kernel follows (path_resolution(7)).
- */
+/* The kernel follows this many symbolic links in a row (path_resolution(7)). */
 #define LINKS_MAX 40
 
 struct walk {
@@ -124,8 +124,8 @@ static int find_link(const struct walk *walk, char target[PATH_MAX])
 	return length;
 }
 
-/* What the kernel says of the links: it knows more reasons to refuse them, and
- * links such as /dev/stdout lead to things that have no path. */
+/* Ask the kernel about the links, too: it knows more reasons to refuse them,
+ * and links such as /dev/stdout lead to things that have no path. */
 static int ask_kernel(const struct walk *walk)
 {
 	struct stat status;

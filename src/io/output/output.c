@@ -1,3 +1,6 @@
+/*
+ * output.c - writes chunks to files in any order, one writer at a time for each
+ */
 #include "io/output/output.h"
 
 #include <errno.h>
@@ -61,8 +64,8 @@ static int write_rest(const struct output_file *file,
 			     file->begin_bytes + slot->offset_bytes + done);
 }
 
-/* By way of the page cache.  The page is written soon: until then the kernel
- * cannot take it back, should a memory control group be at its limit. */
+/* Write through the page cache.  The page is written soon: until then the
+ * kernel cannot take it back, should a memory control group be at its limit. */
 static int write_by_cache(const struct output_file *file, const uint8_t *bytes,
 			  size_t length_bytes, uint64_t offset_bytes)
 {
@@ -76,11 +79,11 @@ static int write_by_cache(const struct output_file *file, const uint8_t *bytes,
 }
 
 /*
- * A direct write takes whole pages.  Of a slot that holds a part of a chunk,
- * the first and the last page may hold bytes of other parts, too: our bytes on
- * them go through the page cache, and whole pages remain in the slot, or none.
- * The end of a file is not shared; behind that of the output on a device there
- * may be anything.
+ * A direct write takes whole pages.  If a slot holds a part of a chunk, its
+ * first and its last page may hold bytes of other parts, too: our bytes on them
+ * go through the page cache, and whole pages remain in the slot, or none.  The
+ * end of a file is not shared; behind that of the output on a device there may
+ * be anything.
  */
 static int write_shared_pages(const struct output *output,
 			      struct sink_slot *slot)
@@ -205,9 +208,10 @@ static struct sink_slot *find(struct output *output,
 	return best;
 }
 
-/* Write one ready slot.  With while_busy also one whose file is being written
- * by another worker, where the file can take it.  False: there was none.  The
- * caller holds the lock, which is given up while the slot is written. */
+/* Write one ready slot.  With while_busy the slot may be one whose file is
+ * being written by another worker, where the file can take it.  False: there
+ * was none.  The caller holds the lock, which is given up while the slot is
+ * written. */
 static bool work(struct output *output, bool while_busy)
 {
 	struct sink_slot *slot = find(output, SLOT_READY, true);

@@ -42,7 +42,7 @@
 #define OUTPUT_SLOTS_MAX 512
 #define OUTPUT_CHUNK_BYTES_MAX HUGE_PAGE_BYTES
 
-/* Of a sink_slot. */
+/* States of a sink_slot. */
 enum output_slot_state { SLOT_FREE, SLOT_FILLING, SLOT_READY, SLOT_WRITING };
 
 struct output_file {
@@ -94,8 +94,8 @@ struct output_inputs {
 	unsigned count;
 };
 
-/* As output_open(), but the paths are those of block devices, of which the
- * output takes the first bytes.  Bytes behind it stay as they are. */
+/* Do what output_open() does, but with block devices, of which the output takes
+ * the first bytes.  Bytes behind it stay as they are. */
 int output_open_devices(struct output *output, const char *const *paths,
 			const uint64_t *sizes_bytes, unsigned device_count,
 			const struct output_inputs *inputs, bool direct,
@@ -108,29 +108,30 @@ struct output_part {
 	uint64_t whole_bytes; /* of the file: the same in all of them */
 };
 
-/* As output_open(), for our part of the file: offsets count from its beginning.
- * It goes through the page cache, by write(2) alone: parts share pages. */
+/* Do what output_open() does, for our part of the file: offsets count from its
+ * beginning.  The part goes through the page cache, by write(2) alone: parts
+ * share pages. */
 int output_open_part(struct output *output, const char *path,
 		     const struct output_part *part, struct failure *failure);
 
-/* File i will hold sizes_bytes[i].  Of an output that was opened by
- * output_open() or output_open_devices(); call before the first chunk, if the
- * sizes were 0, since they were not known; or before the finish, when no worker
- * fills a chunk any more, if they were the most that the files may hold.  0 or
- * -errno with *failure filled. */
+/* File i will hold sizes_bytes[i].  The output was opened by output_open() or
+ * output_open_devices().  Call before the first chunk, if the sizes were 0,
+ * since they were not known; or before the finish, when no worker fills a chunk
+ * any more, if they were the most that the files may hold.  0 or -errno with
+ * *failure filled. */
 int output_set_sizes(struct output *output, const uint64_t *sizes_bytes,
 		     struct failure *failure);
 
-/* Of an output that was opened by output_open_part(): our part begins elsewhere
- * in the file, and is smaller.  The file keeps its size. */
+/* Our part begins elsewhere in the file than output_open_part() was told, and
+ * is smaller.  The file keeps its size. */
 void output_move_part(struct output *output, uint64_t begin_bytes,
 		      uint64_t size_bytes);
 
-/* There are several NUMA nodes: the pages of a chunk come from the node of the
- * worker that fills it.  Not where chunks are best filled in order: a disk
- * moves its heads least then, and huge pages are made in it, which come from
- * these nodes in turn.  Call before the first take; output->by_node tells what
- * became of it. */
+/* Take the pages of a chunk from the NUMA node of the worker that fills it;
+ * there are several.  It is not done where chunks are best filled in
+ * order, since a disk moves its heads least then; nor for huge pages of the
+ * file, which come from these nodes in turn.  Call before the first take;
+ * output->by_node tells what became of it. */
 void output_place_by_node(struct output *output, uint64_t nodes);
 
 /* Slots over memory of slot_count * chunk_bytes, page aligned; chunk_bytes is a
@@ -138,16 +139,16 @@ void output_place_by_node(struct output *output, uint64_t nodes);
 void output_set_slots(struct output *output, uint8_t *memory,
 		      unsigned slot_count, size_t chunk_bytes);
 
-/* How large chunks may be: whole pages of a file that has huge ones, else what
- * stays in a cache until it is written. */
+/* Returns the most bytes that a chunk may have: whole pages of a file that has
+ * huge ones, else what stays in a cache until it is written. */
 size_t output_chunk_bytes_max(const struct output *output);
 
-/* How many slots so many workers should have; and how many at most, whatever
- * the output. */
+/* Return how many slots this many workers should have, and the most that they
+ * have, whatever the output. */
 unsigned output_slots_wanted(const struct output *output, unsigned workers);
 unsigned output_slots_max(unsigned workers);
 
-/* What output->sink can do, for output_open.c alone. */
+/* The operations of output->sink, which output_open.c alone sets. */
 extern const struct sink_ops output_operations;
 
 /* Finish the sink, and give the files their names; also, if not NULL, is one

@@ -1,3 +1,7 @@
+/*
+ * outtarget.c - refuses an output that could not, or should not, replace what
+ * has its name
+ */
 #include "io/output/outtarget.h"
 
 #include <errno.h>

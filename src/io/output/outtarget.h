@@ -33,8 +33,8 @@ struct stat;
 int outtarget_open(int folder_fd, const char *name, const char *path,
 		   struct stat *status, struct failure *failure);
 
-/* May a file of this folder be renamed or removed?  0, or -errno with
- * *failure filled. */
+/* Check that a file of this folder may be renamed and removed.  0, or -errno
+ * with *failure filled. */
 int outtarget_check_folder(int folder_fd, const char *path,
 			   struct failure *failure);
 

@@ -1,3 +1,7 @@
+/*
+ * permissions.c - reads the owner, mode and access control list of a file, and
+ * gives them to another
+ */
 #include "io/output/permissions.h"
 
 #include <errno.h>
@@ -81,7 +85,8 @@ static void set_plain(struct permissions *permissions, mode_t mode)
 	};
 }
 
-/* What all entries with this tag give: ALL_BITS if there is none. */
+/* Returns the bits that all entries with this tag give, or ALL_BITS if there is
+ * none. */
 static unsigned bits_of(const struct permissions *permissions, uint16_t tag)
 {
 	unsigned bits = ALL_BITS;
@@ -160,9 +165,9 @@ void permissions_read(struct permissions *permissions, int fd,
 		set_plain(permissions, status->st_mode & S_IRWXU);
 }
 
-/* From /proc, as umask(2) tells it only by changing it, for all threads.  That
- * is the way where there is no /proc: what another thread makes meanwhile gets
- * fewer rights. */
+/* Read the umask from /proc, since umask(2) tells it only by changing it, for
+ * all threads.  Where there is no /proc, umask(2) is used: a file that another
+ * thread makes meanwhile gets fewer rights. */
 static mode_t read_umask(void)
 {
 	FILE *file = fopen("/proc/self/status", "re");
@@ -194,8 +199,8 @@ void permissions_of_new(struct permissions *permissions, int folder_fd)
 	} else if (error) {
 		set_plain(permissions, 0600);
 	} else {
-		/* As the kernel does: the mode limits owner and others, and the
-		 * mask, or the group if there is no mask. */
+		/* The kernel does the same: the mode limits owner and others,
+		 * and the mask, or the group if there is no mask. */
 		limit(permissions, ACL_USER_OBJ, new_bits);
 		limit(permissions, ACL_OTHER, new_bits);
 		limit(permissions,
@@ -222,7 +227,7 @@ static bool give_owner(const struct permissions *permissions, int fd)
 	return fstat(fd, &status) == 0 && status.st_gid == gid;
 }
 
-/* What the file has inherited from its folder. */
+/* Remove the list that the file has inherited from its folder. */
 static int remove_list(int fd)
 {
 	if (fgetxattr(fd, ACCESS_LIST, NULL, 0) <= 0)
@@ -230,8 +235,8 @@ static int remove_list(int fd)
 	return fremovexattr(fd, ACCESS_LIST) ? -errno : 0;
 }
 
-/* Not all file systems have modes: what gives no more than it should will do.
- */
+/* Set the mode.  Some file systems have none: a file whose mode gives no more
+ * than it should will do. */
 static int set_mode(int fd, mode_t mode)
 {
 	struct stat status;

@@ -48,11 +48,12 @@ struct permissions {
 
 #define PERMISSIONS_ANY ((uid_t)-1)
 
-/* Those of a file; fd may be of O_PATH, status is what fstat(2) says. */
+/* Read the permissions of a file; fd may be of O_PATH, status is what fstat(2)
+ * says. */
 void permissions_read(struct permissions *permissions, int fd,
 		      const struct stat *status);
 
-/* Those that the kernel gives a new file of mode 0666 in a folder: by the
+/* Fill in what the kernel gives a new file of mode 0666 in a folder: by the
  * folder's default list, or by the umask. */
 void permissions_of_new(struct permissions *permissions, int folder_fd);
 

@@ -27,7 +27,7 @@ struct sink;
  */
 struct sink_slot {
 	uint8_t *data; /* chunk_bytes of them; the sink sets it once */
-	/* For the sink alone. */
+	/* The sink alone uses these two. */
 	int state;
 	int node; /* NUMA node of the worker that has filled it */
 	/* The worker sets these before put(): where the bytes go. */
@@ -37,10 +37,11 @@ struct sink_slot {
 };
 
 struct sink_ops {
-	/* Where this chunk, or this part of one, lies, to be filled there, and
-	 * nothing else is to be done; or NULL: take a slot for it.  A sink that
-	 * is written in order may wait here until the chunk's turn is near; so
-	 * chunks are begun in ascending order.  No place(): all take slots. */
+	/* Returns the address where this chunk, or this part of one, is to be
+	 * filled, and nothing else is to be done; or NULL: take a slot for it.
+	 * A sink that is written in order may wait here until the chunk's turn
+	 * is near; so chunks are begun in ascending order.  A sink without
+	 * place() takes all by slots. */
 	uint8_t *(*place)(struct sink *sink, unsigned part,
 			  uint64_t offset_bytes, size_t length_bytes);
 	/* A slot to fill.  Waits for one, and may write others' slots
@@ -50,15 +51,15 @@ struct sink_ops {
 	void (*put)(struct sink *sink, struct sink_slot *slot);
 	/* Write what is ready: for a worker that has nothing left to fill.
 	 * When all workers have returned from it, all is written or under way.
-	 * No help(): put() leaves nothing. */
+	 * A sink has no help() if put() leaves nothing. */
 	void (*help)(struct sink *sink);
-	/* All workers have returned from help(): wait until all is written.  0
+	/* Wait until all is written; all workers have returned from help().  0
 	 * or -errno with *failure filled. */
 	int (*finish)(struct sink *sink, struct failure *failure);
 };
 
-/* All but ops may change until the first chunk; then nothing does until all
- * workers have ended. */
+/* Members other than ops may change until the first chunk; then nothing does
+ * until all workers have ended. */
 struct sink {
 	const struct sink_ops *ops;
 	size_t chunk_bytes;

@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "io/pipe.h"
 
-/* Of a sink_slot. */
+/* States of a sink_slot. */
 enum { SLOT_FREE, SLOT_FILLING, SLOT_READY };
 
 _Static_assert(offsetof(struct stream_sink, sink) == 0, "a sink is a stream");
@@ -158,8 +158,8 @@ static int finish(struct sink *sink, struct failure *failure)
 	return first_failure_get(&stream_of(sink)->failure, failure);
 }
 
-/* It has no help(): what is ready has been written, or another worker is
- * writing it. */
+/* A stream needs no help(): what is ready has been written, or another worker
+ * is writing it. */
 static const struct sink_ops operations = {
 	.place = place,
 	.take = take,
@@ -206,7 +206,8 @@ int stream_sink_open(struct stream_sink *sink, uint64_t size_bytes,
 	return 0;
 }
 
-/* Some file systems tell only now that the disk is full. */
+/* Close the stream, too: some file systems tell only then that the disk is
+ * full. */
 int stream_sink_commit(struct stream_sink *sink, struct failure *failure)
 {
 	int fd = sink->fd;

@@ -51,13 +51,13 @@ bool stream_sink_suits(const char *path);
 void stream_sink_init(struct stream_sink *sink, const char *path,
 		      uint8_t *memory, unsigned slot_count, size_t chunk_bytes);
 
-/* Before the first chunk: at most so many bytes will come.  A FIFO waits here
- * for its reader.  0 or -errno with *failure filled. */
+/* Open the stream before the first chunk; at most size_bytes will come.  The
+ * open of a FIFO waits for its reader.  0 or -errno with *failure filled. */
 int stream_sink_open(struct stream_sink *sink, uint64_t size_bytes,
 		     struct failure *failure);
 
-/* All workers have ended: finish the sink and close the stream, which may tell
- * of one more failure.  0 or -errno with *failure filled. */
+/* Finish the sink and close the stream, which may tell of one more failure; all
+ * workers have ended.  0 or -errno with *failure filled. */
 int stream_sink_commit(struct stream_sink *sink, struct failure *failure);
 
 /* Safe on a zeroed one. */

@@ -1,3 +1,4 @@
+/* write_queue.c - keeps writes under way by io_uring */
 #include "io/output/write_queue.h"
 
 #include <errno.h>

@@ -31,11 +31,11 @@ bool write_queue_submit(struct write_queue *queue, int fd, const uint8_t *bytes,
 			uint32_t length_bytes, uint64_t offset_bytes,
 			void *tag);
 
-/* One write is in flight, or more.  Wait for the end of one, in any order;
- * returns its tag, and in *result how many bytes were written, or -errno.
- * Returns NULL with -errno in *result if nothing can be waited for: then the
- * queue forgets the writes, which may go on until it is closed, and refuses
- * others. */
+/* Wait for the end of one of the writes in flight, in any order; there is at
+ * least one.  Returns its tag, and in *result how many bytes were written, or
+ * -errno.  Returns NULL with -errno in *result if nothing can be waited for:
+ * then the queue forgets the writes, which may go on until it is closed, and
+ * refuses others. */
 void *write_queue_reap(struct write_queue *queue, int *result);
 
 /* Wait for all that is in flight, and close.  Safe on a zeroed struct. */
