@@ -63,7 +63,7 @@ enum cpu_level cpu_level_of(const struct cpu_features *features)
 }
 
 #if defined(__x86_64__)
-/* Not the XGETBV intrinsic: it wants -mxsave for the whole file. */
+/* The XGETBV intrinsic is not used: it wants -mxsave for the whole file. */
 static uint64_t read_xcr0(void)
 {
 	uint32_t low, high;
@@ -78,8 +78,8 @@ static void read_features(struct cpu_features *features)
 
 	/* Under a hypervisor each CPUID takes microseconds. */
 	__cpuid(1, eax, ebx, features->leaf1_ecx, edx);
-	/* Without OSXSAVE, XGETBV is illegal.  With it, leaf 7 exists, since
-	 * OSXSAVE implies leaf 13. */
+	/* XGETBV is illegal without OSXSAVE.  If there is OSXSAVE, leaf 7
+	 * exists, since OSXSAVE implies leaf 13. */
 	if (!(features->leaf1_ecx & LEAF1_ECX_OSXSAVE))
 		return;
 	__cpuid_count(7, 0, eax, features->leaf7_ebx, features->leaf7_ecx, edx);

@@ -22,13 +22,14 @@
 struct first_failure {
 	/* Any thread sets it; the thread that finds it unset fills failure. */
 	_Alignas(CACHE_PAIR_BYTES) _Atomic bool failing;
-	/* That thread sets it after failure, for all threads to read. */
+	/* The thread that fills failure sets it afterwards, for all threads to
+	 * read. */
 	_Atomic bool stop;
 	struct failure failure;
 };
 
-/* Any thread: the run has failed for this reason.  A later reason is dropped.
- */
+/* Note that the run has failed for this reason.  A later reason is dropped.
+ * Any thread may call it. */
 static inline void first_failure_note(struct first_failure *first,
 				      const struct failure *failure)
 {
@@ -39,13 +40,15 @@ static inline void first_failure_note(struct first_failure *first,
 	atomic_store_explicit(&first->stop, true, memory_order_release);
 }
 
-/* Any thread: true if the run has failed; first->failure may be read then. */
+/* True if the run has failed; first->failure may be read then.  Any thread may
+ * call it. */
 static inline bool first_failure_stops(const struct first_failure *first)
 {
 	return atomic_load_explicit(&first->stop, memory_order_acquire);
 }
 
-/* Any thread: 0, or -EIO with *failure filled if the run has failed. */
+/* Returns 0, or -EIO with *failure filled if the run has failed.  Any thread
+ * may call it. */
 int first_failure_get(const struct first_failure *first,
 		      struct failure *failure);
 

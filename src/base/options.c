@@ -159,7 +159,8 @@ static int check_value(const struct options_reader *reader,
 	return 0;
 }
 
-/* It takes no value from the next word, and its letter none at all. */
+/* True if the option takes no value from the next word, and its letter none at
+ * all. */
 static bool is_flag(const struct options_entry *entry)
 {
 	return entry->kind == OPTIONS_FLAG || entry->kind == OPTIONS_MAYBE;

@@ -81,7 +81,7 @@ struct options_reader {
 	/* The value of the option just returned; NULL: it has none. */
 	const char *value;
 
-	/* Once options_read() has returned 0: ended by NULL. */
+	/* Ended by NULL; filled when options_read() has returned 0. */
 	char **operands;
 	unsigned operand_count;
 	bool has_separator; /* options were ended by "--" */

@@ -41,7 +41,8 @@ void progress_format_rough_left(char text[PROGRESS_LEFT_BYTES],
 void progress_begin(struct progress *progress, int fd, const char *program,
 		    uint64_t total_bytes);
 
-/* Any thread, after each piece of work: chunks of a MiB, not records. */
+/* Count bytes that are done.  Any thread calls it after each piece of work:
+ * chunks of a MiB, not records. */
 void progress_add(struct progress *progress, uint64_t bytes);
 
 /* Remove the line: when the workers have ended, before anything is printed.

@@ -53,7 +53,7 @@ static inline void trace_end(struct trace_lane *lane, uint64_t begin_ns,
 	};
 }
 
-/* What one process did, by its own clock. */
+/* The spans of one process, by its own clock. */
 struct trace_process {
 	const char *name;
 	uint64_t origin_ns; /* shown as 0 */

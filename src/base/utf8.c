@@ -20,8 +20,8 @@ size_t utf8_length(const char *text)
 		return 0;
 	length = byte[0] < 0xe0 ? 2 : byte[0] < 0xf0 ? 3 : 4;
 
-	/* These first bytes are where overlong forms, surrogates and what is
-	 * above U+10FFFF would begin. */
+	/* Overlong forms, surrogates and what is above U+10FFFF would begin
+	 * with these first bytes. */
 	switch (byte[0]) {
 	case 0xe0:
 		low = 0xa0;

@@ -5,9 +5,9 @@
 #define VERSION_H
 
 /*
- * One word, VERSION+COMMIT: the newest version in NEWS, and the abbreviated
- * commit with "-dirty" behind it if files were changed; COMMIT is "unknown"
- * where neither git nor a file knows it.
+ * This is one word, VERSION+COMMIT: the newest version in NEWS, and the
+ * abbreviated commit with "-dirty" behind it if files were changed; COMMIT is
+ * "unknown" where neither git nor a file knows it.
  */
 extern const char blinksort_version[];
 

@@ -38,7 +38,7 @@ gather_fn *gather_kernel(enum cpu_level level, size_t record_size);
 void gather_scalar(uint8_t *target, const uint8_t *records, size_t record_size,
 		   const uint64_t *entries, size_t count, uint64_t index_mask);
 #if defined(__x86_64__)
-/* It takes records of 100 bytes only. */
+/* These kernels take records of 100 bytes only. */
 void gather_100_avx2(uint8_t *target, const uint8_t *records,
 		     size_t record_size, const uint64_t *entries, size_t count,
 		     uint64_t index_mask);

@@ -19,7 +19,7 @@ VEC_INLINE vec flip_top_bit(vec v)
 	return _mm256_xor_si256(v, _mm256_set1_epi64x(INT64_MIN));
 }
 
-/* All ones in the first lanes. */
+/* Returns a mask with all ones in the first lanes. */
 VEC_INLINE vec first_lanes(int lanes)
 {
 	return _mm256_cmpgt_epi64(_mm256_set1_epi64x(lanes),
@@ -58,7 +58,7 @@ VEC_INLINE vec vec_load_last(const uint64_t *end, int lanes)
 				  first_lanes(LANES - lanes));
 }
 
-/* Rotates both rows by so many lanes, then takes each lane from one of them. */
+/* Rotates both rows by `lanes` lanes, then takes each lane from one of them. */
 VEC_INLINE void vec_store_last(uint64_t *end, vec before, vec last, int lanes)
 {
 	vec from = _mm256_add_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
@@ -113,8 +113,8 @@ VEC_INLINE vec vec_merge_row(vec v)
 	return merge_distance_1(_mm256_blend_epi32(low, high, 0xf0));
 }
 
-/* By the bits of the lanes that are not below the pivot: where each 32-bit
- * piece of the result comes from. */
+/* Tells where each 32-bit piece of the result comes from, by the bits of the
+ * lanes that are not below the pivot. */
 static const uint8_t split_order[16][8] = {
 	{ 0, 1, 2, 3, 4, 5, 6, 7 }, { 2, 3, 4, 5, 6, 7, 0, 1 },
 	{ 0, 1, 4, 5, 6, 7, 2, 3 }, { 4, 5, 6, 7, 0, 1, 2, 3 },

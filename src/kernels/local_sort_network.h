@@ -49,7 +49,7 @@
 #define BLOCK_COUNT_MAX (ROWS_MAX * LANES)
 #define LEAF_COUNT_MAX (2 * BLOCK_COUNT_MAX)
 
-/* Everything depends on it: row numbers are constants only after inlining. */
+/* Inlining is necessary: row numbers are constants only after it. */
 #define INLINE static inline __attribute__((always_inline))
 
 /* clang-format off */
@@ -123,8 +123,9 @@ INLINE void merge_columns(vec *row, int rows, int group)
 #undef MERGE
 }
 
-/* Only the last row may be partly filled.  Where its entries are loaded does
- * not matter: they are about to be sorted. */
+/* Sort a block in which only the last row may be partly filled.  It does not
+ * matter where the last row's entries are loaded: they are about to be sorted.
+ */
 INLINE void sort_block(uint64_t *entries, size_t count, int rows)
 {
 	int last_lanes = (int)count - (rows - 1) * LANES;
@@ -172,7 +173,7 @@ INLINE void merge_rows(vec *row, int first, int rows)
 #undef MERGE
 }
 
-/* sort_two_blocks() tells sizes apart in steps of so many rows. */
+/* sort_two_blocks() tells sizes apart in steps of this many rows. */
 #define MERGE_STEP_ROWS 4
 
 /*
@@ -189,7 +190,7 @@ INLINE void merge_blocks(uint64_t *entries, size_t count, int rows)
 	int first = ROWS_MAX - rows;
 	vec low[ROWS_MAX], high[ROWS_MAX];
 
-/* Whether the row is whole in all cases is known when compiling. */
+/* The compiler knows whether the row is whole in all cases. */
 #define IS_WHOLE(r) ((r) < rows - MERGE_STEP_ROWS)
 #define LOAD_SECOND(r)                                                         \
 	(IS_WHOLE(r) ? vec_load(second + (r)*LANES)                            \

@@ -8,7 +8,7 @@
 #define LANES 4
 #define INLINE static inline __attribute__((always_inline))
 
-/* Of each lane's 4 highest bytes, the first character on top, as a base-95
+/* Returns each lane's 4 highest bytes, the first character on top, as a base-95
  * number: pairs of digits, then the pair of pairs. */
 INLINE __m256i ascii_values(__m256i digits)
 {

@@ -64,13 +64,14 @@ static bool keys_are_ascii(const struct record_shape *shape,
 }
 
 /*
- * Bins of the probe.  With n keys in 16 even bins a bin holds n/16 on average
- * with a standard deviation of at most the root of that; 6 of them are exceeded
- * once in a billion bins.
+ * Bins of the probe.  If n keys fall into 16 even bins, a bin holds n/16 on
+ * average with a standard deviation of at most the root of that; 6 of them are
+ * exceeded once in a billion bins.
  */
 #define LOOK_BINS 16
-/* Of the first so many words at most this part repeats an earlier one: a value
- * that makes a thirtieth of the input is worth a bucket of its own. */
+/* Values count as frequent if more than this part of the first LOOK_WORDS words
+ * repeats an earlier one: a value that makes a thirtieth of the input is worth
+ * a bucket of its own. */
 #define LOOK_WORDS 512
 #define LOOK_REPEATED_PART 32
 
@@ -96,7 +97,7 @@ static bool words_repeat(uint64_t *words, uint32_t count)
 	local_sort_scalar(words, count);
 	for (uint32_t i = 1; i < count; i++)
 		repeated += words[i] == words[i - 1];
-	/* Among few keys, a few repetitions prove nothing. */
+	/* A few repetitions among few keys prove nothing. */
 	return repeated > 4 + count / LOOK_REPEATED_PART;
 }
 
@@ -193,8 +194,8 @@ static void set_key_prefix(struct splitters *splitters,
 		low = MIN(low, word);
 		high = MAX(high, word);
 	}
-	/* One below the smallest, so that it is told apart from what lies below
-	 * all. */
+	/* low is one below the smallest word, so that the smallest is told
+	 * apart from what lies below all. */
 	if (low > 0)
 		low--;
 	splitters->low = low;
@@ -269,7 +270,7 @@ bool splitters_bucket_is_decided(const struct splitters *splitters,
 		return false;
 	if (bucket % 2 == 0)
 		bits -= 64 - splitters_bucket_shift(splitters, bucket / 2);
-	/* Only two words are looked at, the first less its shift. */
+	/* Entries are compared by two words only, the first less its shift. */
 	return splitters->rest_bits <= MIN(bits, 128);
 }
 

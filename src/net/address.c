@@ -77,7 +77,8 @@ static int look_up(const char *host, int family, int flags,
 	error = getaddrinfo(host, NULL, &hints, &found);
 	if (error == EAI_MEMORY)
 		return -ENOMEM;
-	/* Then glibc returns EAI_NONAME, musl EAI_SYSTEM. */
+	/* If there are too many open files, glibc returns EAI_NONAME, musl
+	 * EAI_SYSTEM. */
 	if (error != 0 && (errno == EMFILE || errno == ENFILE))
 		return -errno;
 	if (error == EAI_AGAIN)

@@ -207,7 +207,7 @@ struct span {
 	const char *begin, *end;
 };
 
-/* How much more the whole text may list, with the files that it names. */
+/* What the whole text may still list, with the files that it names. */
 struct host_budget {
 	size_t names_left; /* of HOSTLIST_NAMES_MAX */
 	unsigned files_left;
@@ -574,7 +574,7 @@ static int evaluate_file(const struct host_source *source, struct span item,
 
 /* --- lists --------------------------------------------------------------- */
 
-/* What an item does to the list before it. */
+/* The effect of an item on the list before it. */
 enum effect { EFFECT_ADD, EFFECT_REMOVE, EFFECT_KEEP };
 
 struct evaluation {
@@ -652,7 +652,8 @@ static int apply(const struct evaluation *evaluation, enum effect effect,
 	return error;
 }
 
-/* What a separator says about the item behind it; blanks alone mean: add. */
+/* Take a separator, which tells the effect of the item behind it; blanks alone
+ * mean: add. */
 static enum effect take_separator(struct span *text)
 {
 	char separator = *text->begin;

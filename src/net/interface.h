@@ -11,8 +11,8 @@
 /* Bytes of a name, with its end. */
 #define INTERFACE_NAME_BYTES 16
 
-/* Its name; false: no interface has the address, or the system does not tell.
- * Costs a system call or two. */
+/* Find the name of the interface that has the address.  False: no interface has
+ * it, or the system does not tell.  Costs a system call or two. */
 bool interface_find(const struct address *address,
 		    char name[INTERFACE_NAME_BYTES]);
 

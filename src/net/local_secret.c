@@ -84,8 +84,8 @@ static bool read_line(const char *path, char *line, size_t room)
 	return got > 0;
 }
 
-/* In a user namespace that does not map all user ids, the kernel shows all
- * other ids as one, the overflow id. */
+/* False in a user namespace that does not map all user ids: there the kernel
+ * shows all other ids as one, the overflow id. */
 static bool tells_users_apart(uid_t user)
 {
 	char line[100];
@@ -534,7 +534,7 @@ void local_secret_end(struct local_secret_server *server)
 	if (!server)
 		return;
 	fd = atomic_exchange(&server->fd, -1);
-	/* This wakes the thread: accept() fails from now on. */
+	/* shutdown() wakes the thread: accept() fails from now on. */
 	if (fd >= 0)
 		shutdown(fd, SHUT_RDWR);
 	pthread_join(server->thread, NULL);

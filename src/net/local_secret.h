@@ -38,7 +38,7 @@
 #include "net/address.h"
 
 #define LOCAL_SECRET_BYTES 32
-/* What a socket's address has room for, less the NUL in front and what a rank
+/* A socket's address has room for this, less the NUL in front and what a rank
  * adds to the name. */
 #define LOCAL_SECRET_NAME_BYTES 80
 
@@ -71,7 +71,7 @@ local_secret_serve(const struct local_secret_job *job,
 		   const uint8_t secret[LOCAL_SECRET_BYTES],
 		   struct failure *failure);
 
-/* Has a rank come twice before all had come?  False of NULL. */
+/* True if a rank has come twice before all had come.  NULL: false. */
 bool local_secret_is_contested(const struct local_secret_server *server);
 
 /* Fill *failure with that; returns -errno. */

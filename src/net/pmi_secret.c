@@ -142,8 +142,8 @@ static bool is_answer(const char *line, const char *command)
 	return strcmp(code, "0") == 0;
 }
 
-/* So many hexadecimal digits in a row could be the secret's, whatever the
- * launcher calls them. */
+/* True if the line has 16 hexadecimal digits in a row, which could be the
+ * secret's, whatever the launcher calls them. */
 static bool may_have_secret(const char *line)
 {
 	for (; *line != '\0'; line++)
@@ -240,8 +240,8 @@ static int share(struct talk *talk, bool gives,
 		error = tell(talk, "cmd=barrier_in", "barrier_out");
 	if (!error && !gives)
 		error = get(talk, name, secret);
-	/* Without it the launcher takes the end of this process for a failure.
-	 */
+	/* The launcher takes the end of a process that has not said this for a
+	 * failure. */
 	if (!error)
 		error = tell(talk, "cmd=finalize", "finalize_ack");
 	return error;

@@ -82,7 +82,7 @@ static const struct launcher *const launchers[] = {
 #define OF_ONE_HOST "ranks of one host need ports, as a:1,a:2"
 #define WITHOUT_HOSTS "give --nodes, or start the ranks by srun"
 
-/* What rank_find() collects while it fills a struct rank. */
+/* The working state of rank_find() while it fills a struct rank. */
 struct search {
 	const struct rank_options *options;
 	const struct launcher *launcher;

@@ -55,7 +55,7 @@
 
 #define RANK_NODES_MAX 4096
 
-/* What MPI tells of the ranks, for which their launcher vouches: they need
+/* The ranks as MPI tells them; their launcher vouches for them, so they need
  * neither hosts nor a key. */
 struct rank_given {
 	const char *source;
@@ -66,8 +66,8 @@ struct rank_given {
 };
 
 struct rank_options {
-	/* Not NULL: this is all, and neither the other options nor the
-	 * environment are looked at. */
+	/* If it is not NULL, neither the other options nor the environment are
+	 * looked at. */
 	const struct rank_given *given;
 	const char *nodes;    /* --nodes, a host list; NULL */
 	const char *rank;     /* --rank; NULL; not without --nodes */
@@ -83,8 +83,8 @@ struct rank {
 	 */
 	struct address *addresses;
 	char **names; /* [node], owned: as the list has them, for messages */
-	/* How many lower ranks, and how many ranks in all, are on this rank's
-	 * machine, as far as addresses tell: all of 127.0.0.0/8 is one. */
+	/* The number of lower ranks, and of all ranks, on this rank's machine,
+	 * as far as addresses tell: all of 127.0.0.0/8 is one. */
 	unsigned machine_rank, machine_count;
 	/* Known after rank_learn_secret(). */
 	uint8_t secret[RANK_SECRET_BYTES];
@@ -108,7 +108,7 @@ struct rank {
 int rank_find(struct rank *rank, const struct rank_options *options,
 	      struct failure *failure);
 
-/* What the environment says of this process. */
+/* A launcher's variables in the environment of this process. */
 struct rank_launch {
 	const char *name; /* the variable that has the number of ranks */
 	unsigned rank, node_count;

@@ -81,7 +81,8 @@ static void hash_job(const struct rank_secret_source *source,
 		&state, key, key ? KEYFILE_KEY_BYTES : 0, RANK_SECRET_BYTES,
 		NULL, personal);
 
-	/* It can only fail because of the sizes, which are constants here. */
+	/* The hash can only fail because of the sizes, which are constants
+	 * here. */
 	assert(error == 0);
 	(void)error;
 	for (unsigned i = 0; i < RANK_JOB_PARTS; i++)

@@ -15,7 +15,7 @@
 #define RANK_SECRET_BYTES 32
 #define RANK_JOB_PARTS 2
 
-/* What the secret may be made of. */
+/* The sources of a secret. */
 struct rank_secret_source {
 	const char *key_path; /* --key-file; NULL */
 	bool by_blinkd;	      /* blinkd has started the rank */

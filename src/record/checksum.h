@@ -28,7 +28,7 @@ checksum_fn *checksum_kernel(enum cpu_level level, size_t record_size);
 uint64_t checksum_scalar(const uint8_t *records, size_t record_size,
 			 size_t count);
 #if defined(__x86_64__)
-/* It takes records of 100 bytes only. */
+/* These kernels take records of 100 bytes only. */
 uint64_t checksum_100_pclmul(const uint8_t *records, size_t record_size,
 			     size_t count);
 uint64_t checksum_100_vpclmul(const uint8_t *records, size_t record_size,

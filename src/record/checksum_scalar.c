@@ -38,7 +38,8 @@ static void make_crc_of(void)
 	}
 }
 
-/* What the 8 bytes of a word add, where tables 7 .. 0 follow them. */
+/* Returns what the 8 bytes of a word add to the checksum, by tables 7 to 0 in
+ * turn. */
 static inline uint32_t crc_of_word(uint32_t tables[][256], uint64_t word)
 {
 	uint32_t crc = 0;

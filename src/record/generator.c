@@ -187,8 +187,8 @@ static inline void ascii_filler(uint8_t *filler, uint64_t low)
 
 static void ascii_fill(u128 first, uint8_t *records, size_t count)
 {
-	/* All that is the same in records whose numbers differ in the lower 16
-	 * bits at most. */
+	/* The frame holds what is the same in all records whose numbers differ
+	 * in the lower 16 bits at most. */
 	uint8_t frame[GENERATOR_RECORD_BYTES];
 	u128 random = random_of(first);
 
@@ -221,8 +221,8 @@ static unsigned bit_length(u128 n)
 	return low == 0 ? 0 : 64 - (unsigned)__builtin_clzll(low);
 }
 
-/* Which of 129 prefixes record n may get: its number's length in bits; but
- * gensort rounds the lengths 61 to 63 and 125 to 127 up. */
+/* Returns which of 129 prefixes record n may get: its number's length in bits;
+ * but gensort rounds the lengths 61 to 63 and 125 to 127 up. */
 static unsigned skew_index(u128 n)
 {
 	unsigned bits = bit_length(n);
@@ -243,8 +243,8 @@ static void skew_prefix(bool ascii, unsigned index, uint8_t prefix[KEY_BYTES])
 		binary_key(prefix, random_of(index));
 }
 
-/* How many bits of the key give way to the prefix: whole bytes, or any number;
- * what is drawn above the most means none. */
+/* Returns how many bits of the key give way to the prefix: whole bytes if
+ * ascii, else any number.  A number that is drawn above the most means none. */
 static inline unsigned skew_bits(bool ascii, uint64_t random_low)
 {
 	unsigned drawn = (unsigned)(random_low >> 32);

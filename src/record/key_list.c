@@ -201,8 +201,8 @@ void key_list_encode(const struct key_list *keys, const uint8_t *record,
  */
 
 /* The field's encoded bytes [from, from + count) are `count` bytes of the
- * record, in either order.  Of the eight bytes that are read, a shift brings
- * them to the top. */
+ * record, in either order.  A shift brings them to the top of the eight bytes
+ * that are read. */
 static void prepare_part(struct key_part *part, const struct key_field *field,
 			 uint32_t record_size, uint32_t from, uint32_t count)
 {

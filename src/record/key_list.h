@@ -47,9 +47,9 @@ struct key_field {
 };
 
 /*
- * How to make the part of a word that comes from one field: eight bytes of the
- * record, shifted left until the field's first bit is on top, masked, inverted
- * in some bits, and shifted right to their place.
+ * The recipe for the part of a word that comes from one field: eight bytes of
+ * the record, shifted left until the field's first bit is on top, masked,
+ * inverted in some bits, and shifted right to their place.
  */
 struct key_part {
 	uint32_t at;	  /* of the eight bytes */

@@ -97,8 +97,8 @@ static inline int record_compare(const struct record_shape *shape,
 	return 0;
 }
 
-/* How many bytes the encoded keys have in common at their beginning; at most
- * most. */
+/* Returns how many bytes the encoded keys have in common at their beginning, up
+ * to most. */
 static inline uint32_t record_common_bytes(const struct record_shape *shape,
 					   const uint8_t *a, const uint8_t *b,
 					   uint32_t most)

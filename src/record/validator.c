@@ -84,7 +84,7 @@ int validator_compare(const struct validator *validator, const uint8_t *a,
 	return 0;
 }
 
-/* Do what add_benchmark_order() does. */
+/* Does for any shape what add_benchmark_order() does for the benchmark's. */
 static void add_any_order(const struct validator *validator,
 			  struct tally *tally, uint64_t done,
 			  const uint8_t *before, const uint8_t *records,
@@ -190,7 +190,7 @@ int tally_append(struct tally *tally, const struct tally *next, int order)
 	return 0;
 }
 
-/* Do what validator_compare() does, for the benchmark's shape. */
+/* Does what validator_compare() does, for the benchmark's shape. */
 static int compare_keys(const uint8_t *a, const uint8_t *b)
 {
 	u128 a_key = key_of(a), b_key = key_of(b);

@@ -51,7 +51,7 @@ typedef void validator_order_fn(const struct validator *validator,
 				const uint8_t *before, const uint8_t *records,
 				uint64_t count);
 
-/* Any number of threads may use it. */
+/* Any number of threads may use one validator. */
 struct validator {
 	struct record_shape shape;
 	/* Private. */
@@ -78,7 +78,7 @@ void validator_sum(const struct validator *validator, struct tally *tally,
 int validator_compare(const struct validator *validator, const uint8_t *a,
 		      const uint8_t *b);
 
-/* What stands for a comparison where no record precedes. */
+/* Stands for the result of a comparison where no record precedes. */
 #define VALIDATOR_NOTHING_BEFORE (-1)
 
 /*

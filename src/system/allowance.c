@@ -84,7 +84,7 @@ static uint64_t free_cache_bytes(const char *folder, const char *prefix,
 /* v1 says a number near 2^63 for none. */
 #define NO_LIMIT ((uint64_t)1 << 62)
 
-/* What this one group leaves; UINT64_MAX: it sets no limit. */
+/* Returns what this one group leaves; UINT64_MAX: it sets no limit. */
 static uint64_t left_bytes(const char *folder, uint64_t limit,
 			   const char *usage_name, const char *prefix)
 {
@@ -99,8 +99,8 @@ static uint64_t left_bytes(const char *folder, uint64_t limit,
 	return limit - MIN(usage, limit);
 }
 
-/* Above memory.high a process is not ended, but slowed down until it hardly
- * runs. */
+/* memory.high counts, too: above it a process is not ended, but slowed down
+ * until it hardly runs. */
 static uint64_t left_by_v2(const char *folder)
 {
 	uint64_t most = number_in(folder, "memory.max");
@@ -146,7 +146,7 @@ static uint64_t cpus_by_v1(const char *folder)
 
 typedef uint64_t limit_fn(const char *folder);
 
-/* What one controller limits, by either version. */
+/* A cgroup controller, and how to read its limit in either version. */
 struct controller {
 	const char *name;
 	const char *v1_mount; /* below the root */
@@ -192,7 +192,7 @@ static uint64_t least_on_path(const char *root, const char *mount,
 	}
 }
 
-/* Is the name among the controllers of v1's "4:cpuset,memory:/path"? */
+/* True if the name is among the controllers of v1's "4:cpuset,memory:/path". */
 static bool has_name(const char *controllers, const char *name)
 {
 	size_t length = strcspn(controllers, ":");
@@ -255,7 +255,8 @@ static uint64_t least_of_groups(const struct controller *controller,
 /* --- the machine -----------------------------------------------------------
  */
 
-/* Where /proc is hidden: without what is cached. */
+/* Fill in what sysinfo(2) tells, without cached file data, because /proc is
+ * hidden. */
 static void read_sysinfo(struct allowance *allowance)
 {
 	struct sysinfo info;

@@ -19,7 +19,7 @@ enum allowance_source {
 };
 
 struct allowance {
-	/* That can be had without swapping; UINT64_MAX: nothing tells.  Cached
+	/* Bytes to be had without swapping; UINT64_MAX: nothing tells.  Cached
 	 * file data counts as free, but for a small part of it, as it does in
 	 * MemAvailable. */
 	uint64_t memory_bytes;
@@ -37,10 +37,10 @@ void allowance_read(struct allowance *allowance);
  * for tests. */
 void allowance_read_under(struct allowance *allowance, const char *root);
 
-/* Its memory_bytes alone. */
+/* Returns memory_bytes of the allowance alone. */
 uint64_t allowance_memory_bytes(void);
 
-/* What this process has of memory_bytes already, beside files. */
+/* Returns how much of memory_bytes this process has already, beside files. */
 uint64_t allowance_taken_bytes(void);
 
 /* CPUs that a quota is worth, rounded up: of more threads than that some wait

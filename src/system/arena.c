@@ -8,7 +8,8 @@
 
 #include "base/base.h"
 
-/* So many small pages come faster than a huge one. */
+/* Small pages come faster than a huge one if an arena has at most this many
+ * bytes. */
 #define SMALL_BYTES (512 * KIB)
 
 static int map_small(struct arena *arena, size_t size_bytes)

@@ -3,7 +3,7 @@
 
 #include <sys/resource.h>
 
-/* So few files never meet the limit that a system has by default. */
+/* A system's default limit allows this many files, so it need not be raised. */
 #define FILES_FEW 32
 /* Descriptors for outputs, scratch files and rings: twice what a sort of one
  * input by 32 threads has open. */

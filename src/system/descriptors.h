@@ -10,8 +10,8 @@
 
 #include <stdbool.h>
 
-/* Call it before so many files are opened: raises the limit if they are many.
- */
+/* Call it before file_count files are opened: raises the limit if they are
+ * many. */
 void descriptors_raise(unsigned file_count);
 
 /* True if a file may be opened that is not needed, only faster: the limit,

@@ -25,8 +25,8 @@
 #define LAST_PAGE_WASTE_BYTES (HUGE_PAGE_BYTES / 4)
 #define LAST_PAGE_ROOM_BYTES (256 * MIB)
 
-/* Where the file system makes huge pages itself, a smaller file is better
- * written: a thread that touches such a page waits until all of it is made. */
+/* A smaller file is better written if the file system makes huge pages itself:
+ * a thread that touches such a page waits until all of it is made. */
 #define HUGE_ANYWAY_BYTES_MIN (8 * HUGE_PAGE_BYTES)
 
 static uint64_t pages_wanted(const struct statfs *fs, uint64_t size_bytes)
@@ -162,14 +162,15 @@ uint8_t *hugefile_place(struct hugefile *file, uint64_t begin_bytes,
 	if (!file->map)
 		return NULL;
 	make_pages(file, end_bytes + ahead_bytes);
-	/* All threads that share a huge page would wait until the file system
-	 * has made it. */
+	/* If the file system makes huge pages itself, all threads that share
+	 * one would wait until it has made it. */
 	if (file->huge_anyway ? length_bytes < HUGE_PAGE_BYTES
 			      : end_bytes > file->page_count * HUGE_PAGE_BYTES)
 		return NULL;
 	if (atomic_load_explicit(&file->refused, memory_order_relaxed))
 		return NULL;
-	/* Now, as a full file system ends the process when a store finds it. */
+	/* Make the pages now, as a full file system ends the process when a
+	 * store finds it. */
 	if (madvise(file->map + populate, end_bytes - populate,
 		    MADV_POPULATE_WRITE) < 0) {
 		atomic_store_explicit(&file->refused, true,

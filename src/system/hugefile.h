@@ -57,10 +57,10 @@ void hugefile_open(struct hugefile *file, int fd, uint64_t size_bytes);
  * (numa.h). */
 void hugefile_spread(struct hugefile *file, int fd, uint64_t nodes);
 
-/* Any thread: where these bytes of the file lie in memory, on huge pages that
- * have been made, for the caller to fill.  NULL: the bytes are better written,
- * or must be.  Pages of the next ahead_bytes are made, too, since other threads
- * may begin to fill them. */
+/* Returns where these bytes of the file lie in memory, on huge pages that have
+ * been made, for the caller to fill.  NULL: the bytes are better written, or
+ * must be.  Pages of the next ahead_bytes are made, too, since other threads
+ * may begin to fill them.  Any thread may call it. */
 uint8_t *hugefile_place(struct hugefile *file, uint64_t begin_bytes,
 			size_t length_bytes, uint64_t ahead_bytes);
 

@@ -29,8 +29,8 @@
 
 #define WANTED "want auto, off, all or nodes such as 0-1"
 
-/* What numa_confine() was told, for the policy that threads begin with; 0: it
- * was not called.  Written while there is one thread. */
+/* The nodes that numa_confine() was told, for the policy that threads begin
+ * with; 0: it was not called.  Written while there is one thread. */
 static uint64_t confined_nodes;
 
 /* --- sets of nodes ----------------------------------------------------------
@@ -95,7 +95,7 @@ int numa_parse(const char *text, const struct topology *topology,
 	return 0;
 }
 
-/* This thread's new pages come from these nodes; 0: from the one it runs on.
+/* Take this thread's new pages from these nodes; 0: from the one it runs on.
  * One node is preferred by MPOL_PREFERRED also before Linux 5.15. */
 static void prefer_new_of(uint64_t nodes)
 {
@@ -174,7 +174,7 @@ int numa_node_of_self(void)
 	return (int)node;
 }
 
-/* What a device's numa_node says: -1 of a device without a node.  False: there
+/* Read a device's numa_node: *node is -1 if the device has none.  False: there
  * is no such file. */
 static bool read_node(const char *path, int *node)
 {
@@ -255,7 +255,7 @@ bool numa_count(const void *memory, size_t bytes, uint64_t *bytes_on)
 		for (; count < PAGES_AT_ONCE && page + PAGE_BYTES <= end;
 		     page += PAGE_BYTES)
 			pages[count++] = page;
-		/* Without target nodes it tells where pages are, and moves
+		/* A call without target nodes tells where pages are, and moves
 		 * none. */
 		if (syscall(SYS_move_pages, 0, (unsigned long)count, pages,
 			    NULL, nodes, 0) < 0)

@@ -27,10 +27,10 @@ struct topology;
 int numa_parse(const char *text, const struct topology *topology,
 	       uint64_t *nodes, struct failure *failure);
 
-/* This process, which has one thread yet, runs on these nodes' CPUs only, and
- * takes memory from there while there is any.  0, or -errno with *failure
- * filled: EXIT_USAGE if a node has no CPU that the process may use,
- * EXIT_RESOURCES if the kernel refuses. */
+/* Confine this process, which has one thread yet, to these nodes' CPUs, and to
+ * their memory while there is any.  0, or -errno with *failure filled:
+ * EXIT_USAGE if a node has no CPU that the process may use, EXIT_RESOURCES if
+ * the kernel refuses. */
 int numa_confine(uint64_t nodes, const struct topology *topology,
 		 struct failure *failure);
 

@@ -38,7 +38,7 @@ struct cachestat_pages {
 #define ESTIMATE_PLACES 32
 #define ESTIMATE_PLACE_BYTES (32 * KIB)
 
-/* That of the running kernel. */
+/* Returns the page size of the running kernel. */
 static uint64_t page_bytes(void)
 {
 	return (uint64_t)sysconf(_SC_PAGESIZE);
@@ -80,7 +80,8 @@ static int64_t cached_bytes(int fd, uint64_t offset, uint64_t bytes)
 	return (int64_t)(pages.cached * page_bytes());
 }
 
-/* It counts whole pages, so it may be up to a page more than the file has. */
+/* The kernel counts whole pages, so the result may be up to a page more than
+ * the file has. */
 static uint64_t bytes_of_all(int fd, uint64_t size_bytes)
 {
 	int64_t cached;

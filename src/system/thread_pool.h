@@ -79,13 +79,13 @@ struct thread_pool {
 	_Alignas(128) _Atomic uint32_t arrived;
 	/* The last worker to come to a barrier raises it. */
 	_Alignas(128) _Atomic uint32_t barriers;
-	/* What the last barrier told; its last worker writes it before
+	/* The answer of the last barrier; its last worker writes it before
 	 * barriers. */
 	bool stop;
 };
 
-/* Returns the worker_count for so many tasks: wanted, or if that is 0 one for
- * each CPU; but at most one for each task, and at least 1. */
+/* Returns the worker_count for task_count tasks: wanted, or if that is 0 one
+ * for each CPU; but at most one for each task, and at least 1. */
 unsigned thread_pool_size(const struct topology *topology, uint64_t wanted,
 			  uint64_t task_count);
 
@@ -136,15 +136,17 @@ void thread_pool_run_last(struct thread_pool *pool, thread_pool_fn *run,
  * has ended. */
 void thread_pool_stop(struct thread_pool *pool);
 
-/* Within a job that the caller takes part in, any worker: wait for all workers.
- * What one worker wrote before, all see afterwards.  If stop_if is not NULL,
- * the last worker to come reads *stop_if and all workers get the same answer:
- * true means that it was set and that all of them must stop. */
+/* Wait for all workers.  Any worker calls it, within a job that the caller of
+ * thread_pool_run() takes part in.  What one worker wrote before, all see
+ * afterwards.  If stop_if is not NULL, the last worker to come reads *stop_if
+ * and all workers get the same answer: true means that it was set and that all
+ * of them must stop. */
 bool thread_pool_barrier(struct thread_pool *pool, const _Atomic bool *stop_if);
 
-/* Any worker: wait until *word, a word of the user's own, is no longer value.
- * A thread must change such a word with thread_pool_set(): a plain store wakes
- * no waiting worker.  The worker sees what the thread wrote before that. */
+/* Wait until *word, a word of the user's own, is no longer value; any worker
+ * may call it.  A thread must change such a word with thread_pool_set(): a
+ * plain store wakes no waiting worker.  The worker sees what the thread wrote
+ * before that. */
 void thread_pool_wait_while(const struct thread_pool *pool,
 			    _Atomic uint32_t *word, uint32_t value);
 void thread_pool_set(const struct thread_pool *pool, _Atomic uint32_t *word,

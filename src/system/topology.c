@@ -24,7 +24,8 @@ void topology_read(struct topology *topology)
 					(uint16_t)cpu;
 		}
 	}
-	/* Not known: one thread, and no harm if it can't be bound. */
+	/* If the CPUs are not known, run one thread; no harm if it can't be
+	 * bound. */
 	if (topology->cpu_count == 0) {
 		topology->cpus[0] = 0;
 		topology->cpu_count = 1;
@@ -38,7 +39,8 @@ void topology_pin_self(uint16_t cpu)
 {
 	union cpu_mask mask = { .bytes = { 0 } };
 
-	/* It sets none for a number too large, and the kernel refuses that. */
+	/* CPU_SET_S() sets no bit for a number too large, and the kernel
+	 * refuses an empty mask. */
 	CPU_SET_S(cpu, sizeof(mask), &mask.set);
 	(void)sched_setaffinity(0, sizeof(mask), &mask.set);
 }
