@@ -296,7 +296,8 @@ static int go_to_background(struct failure *failure)
 	return ready[1];
 }
 
-/* In the background no message can be read. */
+/* A daemon in the background closes its streams once it is ready: its user has
+ * the shell back and reads no more messages. */
 static void say_ready(const struct daemon *daemon, int ready_fd)
 {
 	int null_fd;

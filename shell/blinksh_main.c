@@ -222,7 +222,7 @@ static int check_flags(struct options *options, struct failure *failure)
 	return 0;
 }
 
-/* As in pdsh, WCOLL is the name of a file. */
+/* WCOLL is the name of a file, as in pdsh. */
 static int add_default_hosts(struct options *options, struct failure *failure)
 {
 	char *list = NULL;
@@ -287,7 +287,8 @@ static int read_key(const struct options *options, uint8_t *key,
 static int init_client(struct client *client, const struct options *options,
 		       struct failure *failure)
 {
-	/* These go on without lost nodes, of which unknown hosts are some. */
+	/* Queries, and launches with --keep-going, go on without lost nodes, of
+	 * which unknown hosts are some. */
 	bool loses_unknown = !options->is_command ||
 			     options_given(&options->reader, OPTION_KEEP_GOING);
 	uint8_t key[WIRE_KEY_BYTES];
@@ -467,7 +468,7 @@ static int run_query(struct query *query, const struct options *options,
 	struct client *client = query->client;
 	int ret;
 
-	/* There is at least one node: init_client() has checked that. */
+	/* init_client() has checked that there is at least one node. */
 	query->nodes =
 		calloc(MAX(1, client->node_count), sizeof(*query->nodes));
 	if (!query->nodes)

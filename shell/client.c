@@ -140,7 +140,8 @@ static void send_datagram(struct client *client, struct client_node *node,
 	sent = sendto(*fd_of(client, node), datagram, command->length_bytes, 0,
 		      (const struct sockaddr *)&node->address.socket,
 		      node->address.length);
-	/* One that does not leave is sent again like one that is lost. */
+	/* A datagram that does not leave is sent again like one that is lost.
+	 */
 	node->send_error = sent < 0 ? errno : 0;
 }
 
@@ -332,8 +333,8 @@ static enum wire_type reply_type(enum wire_type request)
 	}
 }
 
-/* Is this a reply to a request of ours, of this session?  The network may
- * deliver the same reply twice: the work must stand that. */
+/* True if the command replies to a request of ours, of this session.  The
+ * network may deliver the same reply twice: the work must stand that. */
 static bool was_asked(const struct client_node *node,
 		      const struct command *command)
 {
@@ -393,7 +394,8 @@ static int receive(struct client *client, int fd)
 	}
 	if (errno == EAGAIN)
 		return 0;
-	/* These are errors of datagrams sent earlier; each is reported once. */
+	/* These errors belong to datagrams sent earlier; each is reported once.
+	 */
 	return errno == EINTR || errno == ECONNREFUSED ||
 			       errno == EHOSTUNREACH || errno == ENETUNREACH
 		       ? 1

@@ -32,10 +32,10 @@
 
 #define CLIENT_RETRY_NS 20000000u
 #define CLIENT_RETRY_NS_MAX 250000000u
-/* For this time after a request the client looks for replies without sleeping,
+/* The client looks for replies without sleeping for this time after a request,
  * if it waits for fewer nodes than there are CPUs and CPUs are idle: to wake up
- * an idle CPU takes half as long as to start a program.  A
- * start takes a fraction of that on a quiet machine. */
+ * an idle CPU takes half as long as to start a program.  A start takes a
+ * fraction of that on a quiet machine. */
 #define CLIENT_LOOK_NS 500000u
 /* A reply is accepted to one of the last requests: more than are under way. */
 #define CLIENT_SENT 64
@@ -51,8 +51,8 @@ struct client_node {
 	const char *host; /* as the user writes it; borrowed */
 	char *label;	  /* the host without the port that is the default */
 	uint32_t rank;	  /* in the list, and in client.nodes */
-	/* What address_parse() has returned; if not 0, there is no address, and
-	 * the node is lost as soon as it is to be asked. */
+	/* The result of address_parse(); if it is not 0, there is no address,
+	 * and the node is lost as soon as it is to be asked. */
 	int lookup_error;
 	struct address address;
 	uint8_t id[WIRE_NODE_BYTES];
@@ -79,7 +79,7 @@ struct client_node {
 
 struct client;
 
-/* What the caller wants of the nodes.  client_run() calls these functions. */
+/* The caller's work on the nodes.  client_run() calls these functions. */
 struct client_work {
 	/* Sends the request that is due, for the first time or again. */
 	void (*send)(struct client *client, struct client_node *node);
@@ -126,7 +126,8 @@ int client_init(struct client *client, const struct hostlist *hosts,
 		const uint8_t *key, uint64_t lost_after_ns, bool loses_unknown,
 		struct failure *failure);
 
-/* Also overwrites the key with zeros.  The client may be all zeros. */
+/* Frees the client, and overwrites the key with zeros.  The client may be all
+ * zeros. */
 void client_fini(struct client *client);
 
 /* Call it once, before client_run() and client_rest(): then SIGINT, SIGTERM,

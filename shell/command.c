@@ -52,7 +52,7 @@ static void hash(const struct purpose *purpose, const uint8_t *key,
 		digest, digest_bytes, bytes, length_bytes, key,
 		key ? WIRE_KEY_BYTES : 0, NULL, purpose->personal);
 
-	/* Only wrong sizes make it fail, and ours are constants. */
+	/* The hash fails only for wrong sizes, and ours are constants. */
 	assert(error == 0);
 	(void)error;
 }

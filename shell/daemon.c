@@ -39,7 +39,8 @@ struct requester {
 	size_t length_bytes; /* of the request: the most a reply may have */
 };
 
-/* How many datagrams were refused, by the first check that they failed. */
+/* Counts of datagrams that were refused, by the first check that they failed.
+ */
 struct refusals {
 	uint64_t length, tag, replay, fields;
 };
@@ -168,7 +169,7 @@ static void release_session(struct daemon *daemon, struct requester *requester)
 	requester->holds = false;
 }
 
-/* This client, whose session has just been seen, is told the end of the job
+/* Tells the end of the job to this client, whose session has just been seen,
  * from now on. */
 static void set_requester(struct daemon *daemon, const struct job *job,
 			  const struct requester *from)
@@ -492,7 +493,8 @@ static int open_signals(void)
 	return fd < 0 ? -errno : fd;
 }
 
-/* At most one of each kind waits.  SIGCHLD is there to wake us up. */
+/* Takes the signals that wait, at most one of each kind.  SIGCHLD is only there
+ * to wake us up. */
 static void take_signals(struct daemon *daemon)
 {
 	struct signalfd_siginfo signals[4];
@@ -609,7 +611,7 @@ int daemon_begin(struct daemon *daemon, struct failure *failure)
 	return 0;
 }
 
-/* What is polled: these, and then the jobs' output. */
+/* Places in the list for poll(2); the jobs' output follows these. */
 enum { POLL_SOCKET, POLL_SIGNALS, POLL_JOBS };
 
 struct work {

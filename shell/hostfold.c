@@ -68,7 +68,7 @@ static bool take_number(struct fold *fold)
 	return true;
 }
 
-/* Is name the one that follows the fold's last name? */
+/* True if name is the one that follows the fold's last name. */
 static bool is_next(const struct fold *fold, const char *name)
 {
 	char digits[24];
@@ -81,8 +81,8 @@ static bool is_next(const struct fold *fold, const char *name)
 	       strcmp(name + fold->head_bytes + count, fold->tail) == 0;
 }
 
-/* How many names from *names on fold into one: at least 2, with *fold filled,
- * or 1. */
+/* Returns how many names from *names on fold into one: at least 2, with *fold
+ * filled, or 1. */
 static size_t fold_names(char *const *names, size_t count, struct fold *fold)
 {
 	size_t folded = 1;

@@ -18,8 +18,8 @@ struct idle_cpus {
 /* Never fails. */
 void idle_cpus_open(struct idle_cpus *idle_cpus);
 
-/* Are at most as many processes running or ready to run now as there are CPUs,
- * the caller included?  False if it cannot be known. */
+/* True if at most as many processes as there are CPUs are running or ready to
+ * run now, the caller included.  False if it cannot be known. */
 bool idle_cpus_available(const struct idle_cpus *idle_cpus);
 
 void idle_cpus_close(struct idle_cpus *idle_cpus);

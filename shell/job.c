@@ -208,9 +208,9 @@ static void remove_running(struct job_table *table, unsigned index)
 
 void job_table_prepare(struct job_table *table)
 {
-	/* Nothing is prepared while a job runs: the fewer descriptors the
-	 * daemon has, the faster a process starts.  An error recurs when the
-	 * next job is given its resources. */
+	/* The daemon prepares nothing while a job runs: the fewer descriptors
+	 * it has, the faster a process starts.  An error recurs when the next
+	 * job is given its resources. */
 	if (table->running_count == 0)
 		resources_make(&table->prepared, &table->groups);
 }
@@ -455,13 +455,13 @@ static void read_last(struct stream *stream)
 		;
 }
 
-/* Are all processes of the job gone?  Its own one has been reaped. */
+/* True if all processes of the job are gone.  Its own one has been reaped. */
 static bool is_alone(struct job_table *table, struct job *job, uint64_t now_ns,
 		     enum reaping reaping)
 {
 	if (reaping == REAPED_ALL)
 		return true;
-	/* To look for processes takes long, and nothing has changed. */
+	/* Looking for processes takes long, and nothing has changed. */
 	if (reaping == REAPED_NONE && now_ns < job->kill_ns)
 		return false;
 	if (!job_processes_live(table, job))

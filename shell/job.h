@@ -99,8 +99,8 @@ struct job_start {
 	const uint8_t *secret; /* WIRE_SECRET_BYTES */
 };
 
-/* What every request is looked up in, apart from the jobs so that it takes few
- * lines of the cache. */
+/* Every request is looked up in slots, which are kept apart from the jobs so
+ * that the search takes few lines of the cache. */
 struct job_slot {
 	uint8_t id[WIRE_JOB_BYTES];
 	uint64_t used; /* 0: empty; UINT64_MAX: running; else a count: the job
@@ -142,8 +142,8 @@ void job_table_prepare(struct job_table *table);
 /* Finds a job by its id, running or remembered; NULL if it is unknown. */
 struct job *job_find(struct job_table *table, const uint8_t id[WIRE_JOB_BYTES]);
 
-/* Was there a job of this id that job_find() knows no longer?  True of the last
- * HISTORY_JOBS of them; such a job must not be started again. */
+/* True if there was a job of this id that job_find() does not know any more,
+ * for the last HISTORY_JOBS of them.  Such a job must not be started again. */
 bool job_is_forgotten(const struct job_table *table,
 		      const uint8_t id[WIRE_JOB_BYTES]);
 

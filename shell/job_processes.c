@@ -9,7 +9,7 @@
 #include "shell/job_processes.h"
 #include "shell/proctree.h"
 
-/* It is large, and each call fills it anew. */
+/* The tree is static because it is large; each call fills it anew. */
 static struct proctree tree;
 
 /* Gives up after 100 rounds: a process that cannot die, being stuck in the
@@ -38,7 +38,8 @@ static bool has_mark(pid_t pid, const struct job *job)
 	return proctree_has_variable(pid, mark);
 }
 
-/* Which job does the process belong to?  NULL if that cannot be told. */
+/* Returns the job that the process belongs to, or NULL if that cannot be told.
+ */
 static const struct job *job_of(const struct job_table *table,
 				const struct proctree_process *process)
 {
@@ -67,7 +68,8 @@ void job_processes_kill(struct job_table *table, struct job *job)
 {
 	struct membership membership = { table, job };
 
-	/* This takes effect at once: no process of the group can fork away. */
+	/* SIGKILL to the group takes effect at once: no process of the group
+	 * can fork away. */
 	if (!job->reaped)
 		kill(-job->pid, SIGKILL);
 	if (!jobgroup_kill(&job->group))

@@ -15,7 +15,7 @@
  * those whose job cannot be told. */
 void job_processes_kill(struct job_table *table, struct job *job);
 
-/* Does any process of the job live?  Its own one has been reaped. */
+/* True if any process of the job lives.  Its own one has been reaped. */
 bool job_processes_live(struct job_table *table, struct job *job);
 
 /* Kills the processes that an earlier daemon of this node left running, known

@@ -1,7 +1,7 @@
 /* job_progress.c - the line on a terminal by which a job tells how far it is */
 #include "shell/job_progress.h"
 
-/* Where the line begins that ends before this place. */
+/* Returns where the line begins that ends before this place. */
 static size_t line_begin(const uint8_t *bytes, size_t end)
 {
 	while (end > 0 && bytes[end - 1] != '\r' && bytes[end - 1] != '\n')

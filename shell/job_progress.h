@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 /* The latest line, in what a job has written last: false, and *text is empty,
- * if that does not end with one.  Of bytes that are no text, there is a '?'. */
+ * if that does not end with one.  A '?' stands for a byte that is no text. */
 bool job_progress_find(const uint8_t *bytes, size_t byte_count, char *text,
 		       size_t text_bytes);
 

@@ -112,7 +112,7 @@ static bool enable_pids(int cgroup_fd)
 	       write_text(cgroup_fd, "cgroup.subtree_control", "+pids");
 }
 
-/* Can processes be started in this cgroup? */
+/* True if processes can be started in this cgroup. */
 static bool is_domain(int cgroup_fd)
 {
 	char text[32];

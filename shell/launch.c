@@ -17,8 +17,8 @@
  * ASK_NS_MAX or a third of the lease. */
 #define ASK_NS 50000000u
 #define ASK_NS_MAX 1000000000u
-/* How long to wait for the ends after ^C: twice the daemon's grace, and the
- * time to repeat some lost datagrams. */
+/* Wait this long for the ends after ^C: twice the daemon's grace, and the time
+ * to repeat some lost datagrams. */
 #define CANCEL_NS 3000000000u
 
 #define PART_BYTES (WIRE_LONG_BODY_BYTES - sizeof(struct wire_output))
@@ -155,7 +155,8 @@ static void fetch_more(struct client *client, struct client_node *node)
 	}
 }
 
-/* Only what came with the end of the job is left then. */
+/* Forget the parts that have not come: only what came with the end of the job
+ * is left then. */
 static void give_up_fetching(struct launch_stream *stream)
 {
 	if (stream->complete)
@@ -202,7 +203,7 @@ static void take_part(struct client *client, struct client_node *node,
 		client_end(client, node);
 		return;
 	}
-	/* While parts come in, no other is overdue. */
+	/* No other part is overdue while parts come in. */
 	fetch_more(client, node);
 	client_pause(client, node, CLIENT_RETRY_NS);
 }
@@ -457,7 +458,7 @@ static int alloc_states(struct launch *launch)
 	uint32_t count = launch->client->node_count;
 
 	launch->nodes = calloc(MAX(count, 1), sizeof(*launch->nodes));
-	/* This takes address space only: pages come with output. */
+	/* calloc() takes address space only: pages come with output. */
 	launch->output = calloc(MAX(2 * (size_t)count, 1), stream_bytes);
 	if (!launch->nodes || !launch->output)
 		return -ENOMEM;

@@ -29,7 +29,7 @@ enum launch_phase {
 	LAUNCH_FETCHING,
 };
 
-/* What a job has written to a stream, as far as the daemon keeps it. */
+/* The output of a job to one stream, as far as the daemon keeps it. */
 struct launch_stream {
 	uint64_t total_bytes;
 	uint32_t kept_bytes;  /* the last ones, at most JOB_OUTPUT_BYTES */
@@ -45,8 +45,9 @@ struct launch_node {
 	bool start_sent;
 	uint32_t start_restarts; /* the node's, when START was sent first */
 	bool cancelled;		 /* we sent CANCEL before the job had ended */
-	/* How the job ended.  UNKNOWN: the node is lost, or its daemon does not
-	 * know the job; FORGOTTEN: the daemon knows that it ended, not how. */
+	/* The end of the job.  UNKNOWN: the node is lost, or its daemon does
+	 * not know the job; FORGOTTEN: the daemon knows that it ended, not how.
+	 */
 	enum wire_job_state state;
 	int code; /* exit status, signal or errno, as in wire.h */
 	uint64_t elapsed_ns, user_ns, system_ns, max_rss_bytes;
@@ -81,7 +82,7 @@ struct launch {
 	uint64_t whole_ns; /* from the first datagram to the last end */
 };
 
-/* Was the daemon restarted since its START was sent? */
+/* True if the node's daemon was restarted since the START was sent. */
 bool launch_met_restart(const struct launch_node *state,
 			const struct client_node *node);
 

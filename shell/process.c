@@ -19,7 +19,7 @@
 #define KERNEL_SIGSET_BYTES 8
 #define STACK_BYTES 16384
 
-/* What the child reads and writes as long as it shares our memory. */
+/* Parent and child both use this as long as the child shares our memory. */
 struct child {
 	const struct process_request *request;
 	pid_t parent;
@@ -138,8 +138,9 @@ UNINSTRUMENTED static bool join_cgroup(int cgroup_fd)
 	return written == 1;
 }
 
-/* Does first what clone3() does and clone() does not: sets our handlers, which
- * would write to our memory, to the default, and joins the cgroup. */
+/* Runs the child of clone().  It first does what clone3() does and clone() does
+ * not: it sets our handlers, which would write to our memory, to the default,
+ * and joins the cgroup. */
 UNINSTRUMENTED static int child_main_of_clone(void *context)
 {
 	struct child *child = context;

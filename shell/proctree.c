@@ -65,10 +65,10 @@ static bool read_process(pid_t pid, struct proctree_process *process)
 	return true;
 }
 
-/* Has the process a thread that can run?  A zombie has none. */
+/* True if the process has a thread that can run.  A zombie has none. */
 static bool lives(const struct proctree_process *process)
 {
-	/* If a zombie has threads, only its first thread has ended. */
+	/* A zombie that has threads has lost its first thread only. */
 	return (process->state != 'Z' && process->state != 'X') ||
 	       process->thread_count > 1;
 }

@@ -41,7 +41,8 @@ typedef bool proctree_choice(const struct proctree_process *process,
 /* Reads our living children only, from the list that the kernel may have. */
 void proctree_read_children(struct proctree *tree);
 
-/* Is variable, "NAME=value", in the environment that the program was given? */
+/* True if variable, "NAME=value", is in the environment that the program was
+ * given. */
 bool proctree_has_variable(pid_t pid, const char *variable);
 
 /* Kills the children of ours that choice() returns true for, and all that

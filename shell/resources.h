@@ -22,10 +22,11 @@ struct resources {
 
 extern const struct resources resources_none;
 
-/* Does nothing if they are made.  0, or -errno and there are none. */
+/* Makes the resources, unless they are made.  0, or -errno and there are none.
+ */
 int resources_make(struct resources *resources, struct jobgroup_pool *groups);
 
-/* Closes those that there are; the cgroup goes back to the pool. */
+/* Closes the resources that there are; the cgroup goes back to the pool. */
 void resources_close(struct resources *resources, struct jobgroup_pool *groups);
 
 #endif /* RESOURCES_H */

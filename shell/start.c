@@ -37,7 +37,7 @@ static int put_arguments(struct start *start, const char *texts, uint32_t count)
 	return 0;
 }
 
-/* Do these bytes hold exactly count texts, the last of them ended? */
+/* True if these bytes hold exactly count texts, the last of them ended. */
 static bool are_texts(const char *bytes, size_t length, uint32_t count)
 {
 	uint32_t ends = 0;

@@ -14,7 +14,7 @@
 #define START_ARGUMENTS_MAX 256
 #define START_HOST_BYTES_MAX 255
 #define START_HOSTS_BYTES_MAX WIRE_LONG_BODY_BYTES
-/* How long all arguments may be, with their NULs, after %r, %n and %h have been
+/* Limit for all arguments, with their NULs, after %r, %n and %h have been
  * replaced. */
 #define START_TEXT_BYTES 16384
 

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* So many of the last bytes of a stream are kept. */
+/* This many of the last bytes of a stream are kept. */
 #define STREAM_RING_BYTES 65536
 
 struct stream {
