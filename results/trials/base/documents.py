@@ -13,11 +13,12 @@ import stat
 
 from trials.base.failure import FILE, Failure, of_file
 
-# Of one document or line: a trial of 10,000 ranks takes a fourth of it.
+# The most bytes of one document or line: a trial of 10,000 ranks takes a fourth
+# of it.
 MOST_BYTES = 64 << 20
 # The programs nest 6 deep; far below what Python's recursion takes.
 MOST_DEPTH = 64
-# Of whole numbers: 64 bits, which counters of the kernel have.
+# Whole numbers are below this: 64 bits, which counters of the kernel have.
 LIMIT = 2**64
 _LIMIT_DIGITS = len(str(LIMIT))
 _TOO_DEEP = "it is nested too deeply"
@@ -63,7 +64,8 @@ def _no_constant(name):
 
 
 def _whole(text):
-    # Before int(), which takes the square of the digits in time.
+    # The length is looked at before int(), which takes the square of the digits
+    # in time.
     if len(text) > _LIMIT_DIGITS or abs(int(text)) >= LIMIT:
         raise ValueError(f"a number of {len(text.lstrip('-'))} digits is too "
                          "large")

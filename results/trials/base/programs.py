@@ -16,8 +16,8 @@ class Programs:
 
     @classmethod
     def beside(cls, called: str) -> "Programs":
-        """Beside the name that a program was called by.  Links are not
-        followed: bin/ has links to scripts, and the programs."""
+        """The programs that lie beside the name that a program was called by.
+        Links are not followed: bin/ has links to scripts, and the programs."""
         return cls(os.path.dirname(os.path.abspath(called)))
 
     def find(self, name: str):

@@ -8,11 +8,12 @@ from trials.base.failure import FILE, ReaderLeft, of_file
 
 
 def print_text(text: str, descriptor: int = 1) -> None:
-    """All of it, or a Failure, such as ReaderLeft: Python's own streams may
-    fail too late."""
+    """Write all of the text, or raise a Failure, such as ReaderLeft: Python's
+    own streams may fail too late."""
     data = text.encode("utf-8", "replace")
     try:
-        # If it was closed, a file of ours may have its descriptor now.
+        # A file of ours may have the descriptor of a standard output that was
+        # closed.
         if descriptor == 1 and sys.stdout is None:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
         while data:

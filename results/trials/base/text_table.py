@@ -19,7 +19,7 @@ def width() -> int:
 
 
 def follow_terminal():
-    """From now on tables are as wide as the terminal, or as $COLUMNS says."""
+    """Make tables as wide as the terminal, or as $COLUMNS says, from now on."""
     global _width
     columns = shutil.get_terminal_size((_width, 0)).columns
     _width = min(max(columns, _NARROWEST), _WIDEST)

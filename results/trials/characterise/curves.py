@@ -20,7 +20,7 @@ _LABEL_GAP_PX, _LABEL_ROW_PX = 8, 13
 # Pixels that neighbouring curves' points are apart, lest spreads cover each
 # other.
 _BESIDE_PX = 3.5
-# Below this ratio of the ends an axis begins at 0.
+# An axis begins at 0 if the ratio of its ends is below this.
 _LOG_RATIO = 8
 _COLOURS = {"read": style.BLUE, "write": style.VERMILION, "copy": style.GREEN,
             "random lines": style.PURPLE, "sequential read": style.BLUE,

@@ -15,7 +15,7 @@ from trials.drawing import style
 
 _LEFT_PX, _RIGHT_PX, _PANEL_PX, _FOOT_PX = 50, 14, 200, 44
 _TITLE_PX, _BAR_PX, _LENS_PX, _ZOOM_PX, _ENDS_PX = 20, 12, 16, 12, 18
-# Below this part of the device a file's span is drawn again, larger.
+# A file's span is drawn again, larger, if it is below this part of the device.
 _SMALL_PART = 0.25
 _LEAST_PX = 1.5
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 FS_IOC_FIEMAP = 0xC020660B
 FIEMAP_FLAG_SYNC = 1
-# Of an extent: its place is not known, or not that of the bytes themselves.
+# Flags of an extent whose place is not known, or not that of the bytes
+# themselves.
 UNPLACED = 0x2 | 0x4 | 0x8 | 0x100 | 0x200
 LAST = 0x1
 

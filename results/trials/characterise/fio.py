@@ -8,9 +8,9 @@ from trials.base.failure import RESOURCES, Failure
 
 def rate(program, path, pattern, block_bytes, seconds, offset_bytes=0,
          span_bytes=None, writes=False) -> dict:
-    """Of one job, one transfer at a time: read or randread; write or
-    randwrite only where the caller says so.  Bytes a second, and the time of
-    a transfer."""
+    """The rates of one job, one transfer at a time: read or randread; write or
+    randwrite only where the caller says so.  They are bytes a second, and the
+    time of a transfer."""
     command = [
         program, "--name=blinktrial", f"--filename={path}", "--direct=1",
         "--ioengine=psync", f"--rw={pattern}", f"--bs={block_bytes}",

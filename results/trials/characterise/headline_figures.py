@@ -44,7 +44,7 @@ def _memory(profile):
 
 
 def _enough(curve):
-    """How few threads have nearly all of the rate."""
+    """The least number of threads that has nearly all of the rate."""
     most = max(spread.middle for _, spread in curve.points)
     threads = next(threads for threads, spread in curve.points
                    if spread.middle >= _NEARLY_ALL * most)

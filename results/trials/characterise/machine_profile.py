@@ -32,7 +32,7 @@ class Spread:
 
     count: int
     low: float
-    # None where there are too few samples to have any.
+    # The quartiles are None where there are too few samples to have any.
     first_quartile: float | None
     middle: float
     third_quartile: float | None
@@ -82,7 +82,7 @@ class NodePair:
 
     cpu_node: int
     memory_node: int
-    # As the firmware tells it; None: it does not.
+    # The distance that the firmware tells; None: it does not.
     distance: int | None
     area_bytes: int
     # CPUs of the node, of the rates; None: these were not measured.
@@ -98,7 +98,7 @@ class NodePair:
 
 @dataclass(frozen=True)
 class FilePlaces:
-    """Where a file lies; pieces in the file's order."""
+    """The places of a file on its device; pieces in the file's order."""
 
     path: str
     device: str | None
@@ -308,7 +308,8 @@ def _is_by_node(line):
 
 
 def _node_pairs(lines) -> list:
-    """In the order of the CPUs' nodes, and then of the memory's."""
+    """The pairs of nodes in the order of the CPUs' nodes, and then of the
+    memory's."""
     pairs = {}
     for line in lines:
         setting = line["setting"]
@@ -428,7 +429,7 @@ def _topics(line) -> tuple:
         return ("positions",) if what in ("position", "extent") \
             else ("transfers",)
     if part == "network":
-        # Both come of one call.
+        # Both figures come of one call.
         return "round-trip", "throughput"
     return ({"extents": "files"}.get(part, part),)
 

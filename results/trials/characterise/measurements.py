@@ -50,25 +50,25 @@ STREAM_WAYS = {"stream read": ("read",), "stream write": ("write",),
 class Scale:
     """How much is measured."""
 
-    # From within the first-level cache to far beyond the last one.
+    # The sizes go from within the first-level cache to far beyond the last one.
     areas_bytes: tuple = (16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB,
                           16 * MIB, 64 * MIB, 256 * MIB)
     blocks_bytes: tuple = (64, 256, KIB, 4 * KIB, 16 * KIB, 64 * KIB, MIB)
     blocks_area_bytes: int = 256 * MIB
     transfers_bytes: tuple = (4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB,
                               4 * MIB)
-    # Some dozen turns of a disk.
+    # A disk turns some dozen times within this.
     disk_seconds: float = 0.5
     positions: int = 17
-    # Of the file that is read where the disk itself may not be.
+    # The size of the file that is read where the disk itself may not be.
     file_bytes: int = 256 * MIB
-    # Of the memory of one NUMA node.
+    # The area in the memory of one NUMA node.
     nodes_area_bytes: int = 256 * MIB
     starts: int = 1000
     memory_options: tuple = ()
 
 
-# To see that all of it works, not to be believed.
+# A quick run shows that all of it works; its figures are not to be believed.
 QUICK = Scale(areas_bytes=(16 * KIB, MIB), blocks_bytes=(64, 4 * KIB),
               blocks_area_bytes=4 * MIB, nodes_area_bytes=4 * MIB,
               transfers_bytes=(4 * KIB, MIB),
@@ -165,12 +165,13 @@ def run(job: Job) -> None:
 
 # --- memory ------------------------------------------------------------------
 
-# Of the probe, at most.
+# blinkprobe takes no more threads.
 PROBE_THREADS_MAX = 256
-# Between one thread and one for each CPU these show where memory saturates.
+# These patterns show where memory saturates between one thread and one for each
+# CPU.
 THREAD_PATTERNS = ("read", "write", "copy", "random")
 NODE_PATTERNS = ("read", "copy", "chase")
-# Of what is to lie on a node, so much must.
+# At least this part of an area must lie on the node that it was made for.
 PLACED_PART = 0.99
 
 
@@ -199,8 +200,8 @@ def thread_counts(cpus) -> list:
 
 
 def _memory_by_node(job, measures, nodes):
-    """From each node's CPUs, all of them, to each node's memory: one pair
-    where there is one node."""
+    """Measure from each node's CPUs, all of them, to each node's memory: one
+    pair where there is one node."""
     for cpu_node, cpus in nodes.cpus.items():
         for memory_node in nodes.memory:
             setting = {"cpu_node": cpu_node, "memory_node": memory_node}
@@ -245,9 +246,9 @@ def _memory_probe(job, measures, pattern, area, block, threads, on=None):
 
 
 def _placed(found) -> dict:
-    """How much lies on the node that was asked for.  A figure of memory that
-    lies elsewhere is none of this node; where the kernel does not tell, it is
-    taken on trust."""
+    """The part of the area that lies on the node that was asked for.  A figure
+    of memory that lies elsewhere is none of this node; where the kernel does
+    not tell, it is taken on trust."""
     if not found["numa"]:
         return {}
     node, area = found["memory_node"], found["area_bytes"]
@@ -352,8 +353,8 @@ def _device_bytes(device):
 
 
 def _positions(disk):
-    """From the first bytes to the last; in random order, so that what drifts
-    in time is not taken for a slope of the disk."""
+    """Measure places from the first bytes to the last; in random order, so that
+    what drifts in time is not taken for a slope of the disk."""
     size = _device_bytes(disk.device)
     last = size - POSITION_SPAN_BYTES
     if last <= 0:
@@ -370,7 +371,7 @@ def _positions(disk):
 
 
 def _file_rates(disk, path, writes):
-    """Through the file system, of a file of ours."""
+    """Measure through the file system, with a file of ours."""
     try:
         _write_file(path, disk.scale.file_bytes)
         disk.transfers(path, ("read", "randread"), {"file": True})

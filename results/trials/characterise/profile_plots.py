@@ -30,7 +30,7 @@ _LOOPBACK = " Two processes of this machine: a bound, not a network."
 
 
 def pictures(profile) -> list:
-    """In a report's order; a topic without figures has none."""
+    """The pictures in a report's order; a topic without figures has none."""
     makers = (_memory, _threads, _blocks, _access, _transfers, _positions,
               _files, _start, _round_trips, _throughput)
     return [made for made in (make(profile) for make in makers) if made]

@@ -120,7 +120,8 @@ class Tables:
 
     def _transfers(self):
         for name, group in self.found.transfers.items():
-            # One unit from a rotating disk's single blocks to megabytes.
+            # All have one unit, from a rotating disk's single blocks to
+            # megabytes.
             yield from self._curves(f"disk, {name}", "transfer", group,
                                     (1e6, "MB/s"), text_format.TRANSFERS)
 

@@ -26,7 +26,7 @@ from trials.cost import csv_lines
 COLUMNS = ("time", "watts")
 # Longest time between two lines; JouleSort asks for one a second.
 HOLE_S = 5.0
-# How long a meter may take to write down what it has measured.
+# A meter may take this long to write down what it has measured.
 PATIENCE_S = 10.0
 POLL_S = 0.05
 WATTS_MAX = 1e8
@@ -84,7 +84,7 @@ class Log:
 
     @property
     def kind(self) -> str:
-        """Of the times, in words."""
+        """The kind of the times, in words."""
         return "ISO 8601" if self._is_iso else "seconds since 1970"
 
     def microjoules(self, begin_s: float, end_s: float) -> int:
@@ -107,7 +107,8 @@ class Log:
             in zip(points, points[1:])))
 
     def _refuse_hole(self, times_s):
-        """Of these times, two neighbours are too far apart."""
+        """Raise Failure if two neighbours among these times are too far apart.
+        """
         for before_s, after_s in zip(times_s, times_s[1:]):
             if after_s - before_s > HOLE_S:
                 raise Failure(self.path, "has a hole during a run: no reading "

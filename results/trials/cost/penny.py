@@ -13,9 +13,10 @@ from trials.base.failure import Failure
 from trials.base.programs import first_line
 from trials.scenario import inputs
 
-# As few as give an interval of the median.
+# Fewer measurements give no interval of the median.
 MEASUREMENTS = 6
-# More than the sorter may take to measure the disk, so that it does.
+# The records are more than the sorter may take in this memory, so that it
+# measures the disk.
 PROBE_RECORDS = 640_000
 PROBE_MEMORY = "32M"
 # What the sorter can be supposed to sort alone; no machine has memory for it.
@@ -29,9 +30,10 @@ class Unpredicted(Exception):
 
 
 def predict(programs, work: str, seconds: float) -> dict:
-    """As it is recorded: what was predicted, or why_not."""
+    """The prediction as it is recorded: what was predicted, or why_not."""
     try:
-        # One memory for all, or what is free now and then would count.
+        # All predictions are for one size of memory, or what is free now and
+        # then would count.
         memory = _explain(programs, f"--suppose=1:{RECORDS_MAX}")[
             "memory_bytes"]
         rates = _measure(programs, work)
@@ -118,6 +120,6 @@ def _largest(programs, rates, memory, seconds) -> int:
 
 
 def _room_bytes(programs, rates, memory, records):
-    """Of input, scratch files and output."""
+    """The room that input, scratch files and output take."""
     found = _suppose(programs, rates, memory, records)
     return 2 * found["bytes"] + found["scratch_bytes"]

@@ -23,7 +23,7 @@ from trials.base.failure import FILE, Failure, of_file
 from trials.machine.disks import names_in
 
 FOLDER = "/sys/class/powercap"
-# More than a domain of any machine takes.
+# No domain of any machine takes as much.
 DOMAIN_WATTS_MAX = 1000
 UJ_PER_J = 1_000_000
 _PACKAGE = re.compile(r"package-[0-9]+(-die-[0-9]+)?")
@@ -62,7 +62,7 @@ def _text(path: str) -> str:
 
 
 def whole_of(domains) -> list[str]:
-    """Of these domains, those that may be added up: packages and their
+    """The ones of these domains that may be added up: packages and their
     memory.  core and uncore are parts of a package, psys covers all."""
     return [domain for domain in domains
             if _PACKAGE.fullmatch(domain.removesuffix("/dram"))]
@@ -84,7 +84,7 @@ def find(folder: str = FOLDER) -> tuple[list[Zone], list[str]]:
         names[entry] = name
         parent = names.get(entry.rpartition(":")[0])
         domain = f"{parent}/{name}" if parent else name
-        # Where each of several processors has a psys.
+        # Each of several processors may have a psys: number them.
         same = sum(zone.domain.partition("#")[0] == domain for zone in zones)
         try:
             zones.append(_zone(f"{domain}#{same}" if same else domain, at))

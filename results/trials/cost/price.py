@@ -84,5 +84,5 @@ def total(parts: list[dict]) -> Decimal:
 
 
 def seconds_per_cent(whole: Decimal) -> float:
-    """How long one may use a machine of this price for a cent."""
+    """The seconds for which one may use a machine of this price for a cent."""
     return LIFE_S / float(100 * whole)

@@ -106,7 +106,7 @@ def write(figure, left, top, text, **settings):
 
 
 def title(figure, left, top, text, colour=INK):
-    """Over a panel."""
+    """Write the title of a panel above it."""
     return write(figure, left, top, text, fontweight="bold", color=colour,
                  fontsize=TEXT_PX + 1)
 

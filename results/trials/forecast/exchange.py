@@ -9,7 +9,7 @@ SCHEDULES = ("rounds", "all-at-once", "grid")
 
 
 def key(schedule):
-    """Of a forecast, the member that has its time."""
+    """The member of a forecast that has this schedule's time."""
     return f"{schedule.replace('-', '_')}_ns"
 
 

@@ -16,7 +16,7 @@ from trials.record import schema, store, sweep
 from trials.report import machine_facts
 
 SCHEMA = "blinkreport-exchanges-1"
-# Beside a characterisation: more are not looked at.
+# No more runs beside a characterisation are looked at.
 _RUNS_MAX = 1000
 # What a machine is recognised by.
 _MACHINE = ("cpu.model_name", "cpu.family", "cpu.model", "cpu.online")
@@ -31,12 +31,12 @@ _WHOLE = "whole"
 @dataclass(frozen=True)
 class Row:
     run: str
-    # Or the schedule of an exchange.
+    # The stage of a sort, or the schedule of an exchange.
     stage: str
     predicted_ns: float
     measured_ns: float
     note: str
-    # Of an exchange: what limited it; None: this is a stage of a sort.
+    # The limit of an exchange; None: this is a stage of a sort.
     limit: str | None = None
 
     @property
@@ -61,7 +61,7 @@ class Comparison:
             self._add_exchanges(path)
 
     def add_beside(self, machine_folder):
-        """What stands in the same folder, of the same machine."""
+        """The records and files in the same folder, of the same machine."""
         whole = os.path.realpath(machine_folder)
         folder = os.path.dirname(whole)
         others = 0
@@ -191,7 +191,7 @@ def _exchange_words(one):
 
 
 def short_count(number):
-    """As it is written in an option: "1M", "2500k", "62500"."""
+    """The number as an option has it: "1M", "2500k", "62500"."""
     for size, letter in ((10**12, "T"), (10**9, "G"), (10**6, "M"),
                          (10**3, "k")):
         if number >= size and number % size == 0:
@@ -222,7 +222,7 @@ def _measured(trials):
         sum(rank["phases_ns"].get(phase, 0) for phase in phases)
         for rank in trial["ranks"]) for trial in trials)
         for stage, phases in _STAGES}
-    # What of a process comes before and after the sorter's own clock.
+    # The part of a process before and after the sorter's own clock.
     found["launch"] += statistics.median(
         trial["whole_ns"] - max(rank["elapsed_ns"] for rank in trial["ranks"])
         for trial in trials)
@@ -231,7 +231,7 @@ def _measured(trials):
 
 
 def summary(rows) -> list:
-    """In words: how far off the model is, where it claims to hold."""
+    """Sentences that say how far off the model is, where it claims to hold."""
     found = []
     links = [row for row in rows if row.limit == "link"]
     wholes = [row for row in rows if row.stage == _WHOLE]

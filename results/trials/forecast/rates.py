@@ -10,7 +10,7 @@ from trials.record import store
 from trials.report import machine_facts
 
 
-# More is no network, and blinkprobe takes no more.
+# A network has less, and blinkprobe takes no more.
 LATENCY_NS_MAX = 10**9
 # Bytes a second, and nanoseconds of a start: beyond them is no machine, and
 # what they come to may be no number.
@@ -31,9 +31,9 @@ class Rates:
     # None: there is no rate of a disk.
     disk_read: float | None
     disk_write: float | None
-    # Between two processes of the machine, None: it was not measured.
+    # The rate between two processes of the machine; None: it was not measured.
     loopback: float | None
-    # Between nodes; None: only this machine was measured.
+    # The rate between nodes; None: only this machine was measured.
     link_bits_per_s: float | None
     latency_ns: float | None
     memory_bytes: float | None
@@ -41,7 +41,7 @@ class Rates:
 
     @property
     def link_options(self):
-        """Of the exchange's model, as far as they were measured."""
+        """The options of the exchange's model, as far as they were measured."""
         return {"link": _within(self.link_bits_per_s, 1, LINK_MAX),
                 "latency_ns": _within(self.latency_ns, 0, LATENCY_NS_MAX)}
 
@@ -92,7 +92,7 @@ def _check(rates, path):
 
 
 def _memory(profile, path):
-    """Of the largest area, which no cache holds."""
+    """The rates of the largest area, which no cache holds."""
     rates = {(curve.threads, curve.name): curve.points[-1][1].middle
              for curve in profile.memory}
     found = {threads: (rates[threads, "read"], rates[threads, "copy"])
@@ -104,7 +104,8 @@ def _memory(profile, path):
 
 
 def _disk(profile, notes):
-    """As a sort reads and writes, else one transfer at a time, in order."""
+    """The rates at which a sort reads and writes, else those of one transfer at
+    a time, in order."""
     if profile.stream_rates:
         return profile.stream_rates[0] or None, profile.stream_rates[1] or None
     rates = {curve.name: max(spread.middle for _, spread in curve.points)

@@ -12,10 +12,10 @@ from trials.forecast import exchange
 
 # CPU time of a record: to find its bucket, and to bring a bucket into order.
 BUCKET_NS, ORDER_NS = 8, 3.4
-# Of a process, beside its start: files are opened, memory and threads are had
-# and given back.
+# A process takes this beside its start: files are opened, memory and threads
+# are had and given back.
 PROCESS_NS = 1.1e6
-# Of a page of the page cache that is written anew.
+# A page of the page cache that is written anew takes this.
 PAGE_BYTES, PAGE_NS = 4096, 430
 # A share of input and what is made of it, in memory.
 MEMORY_FACTOR = 1.2
@@ -23,7 +23,7 @@ MEMORY_FACTOR = 1.2
 
 @dataclass(frozen=True)
 class Forecast:
-    """Of one number of nodes and records; nanoseconds."""
+    """The times for one number of nodes and records, in nanoseconds."""
 
     nodes: int
     records: int
@@ -48,13 +48,13 @@ class Forecast:
 
     @property
     def first(self):
-        """Until each record is in its bucket."""
+        """The time until each record is in its bucket."""
         return max(self.read, self.bucket) if self.overlaps \
             else self.read + self.bucket
 
     @property
     def last(self):
-        """From the exchange to the end."""
+        """The time from the exchange to the end."""
         return max(self.sort, self.write) if self.overlaps \
             else self.sort + self.write
 
@@ -106,7 +106,7 @@ def of(rates, model, one, scenario, threads=None) -> Forecast:
 
 
 def notes(rates, forecasts) -> list:
-    """Of shares that do not fit into memory."""
+    """Sentences about shares that do not fit into memory."""
     if not rates.memory_bytes:
         return []
     return [f"Of {one.records:,} records, a share of {one.nodes} "

@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 
 NODES_MAX = 65535
-# Of numbers of nodes, and of numbers of records: one table has them all.
+# No more numbers of nodes, or of records, are taken: one table has them all.
 LIST_MAX = 64
 RECORDS_MAX = 2**50
 RECORD_BYTES_MAX = 2**20

@@ -11,11 +11,11 @@ from typing import Dict, List, Optional, Tuple
 from trials.machine import disks
 
 NS_PER_TICK = 10 ** 9 // os.sysconf("SC_CLK_TCK")
-# In the line "cpu" of /proc/stat, the name counted as 0.
+# The field in the line "cpu" of /proc/stat, the name counted as 0.
 STEAL_FIELD = 8
-# In a line of softnet_stat, hexadecimal.
+# The field in a line of softnet_stat, which is hexadecimal.
 DROPPED_FIELD = 1
-# In the stat of a block device.
+# Fields in the stat of a block device.
 READ_SECTORS_FIELD = 2
 WRITTEN_SECTORS_FIELD = 6
 
@@ -149,7 +149,7 @@ class Counters:
         }
 
 
-# Where the files are is looked up once for the same paths.
+# The files are looked up once for the same paths.
 _counters = functools.cache(Counters)
 
 

@@ -128,7 +128,8 @@ def existing(path: str) -> str:
 
 
 def of_path(path: str, root: str = "/") -> Placement:
-    """Where a file or folder lies, or would; of a block device, its own."""
+    """Find where a file or folder lies, or would, or which disk a block device
+    is."""
     path = existing(path)
     if is_device(path):
         device = os.stat(path).st_rdev
@@ -183,13 +184,14 @@ def write_cache(drive: str, root: str = "/") -> Optional[bool]:
     """Whether the kernel takes the drive's write cache for on, and so flushes
     it; None: unknown, also where two places differ."""
     folder = folder_of(drive, root)
-    # Of a file it says that fsync is passed on; its cache is our page cache.
+    # A loop device says that fsync is passed on; its file's cache is our page
+    # cache.
     if os.path.exists(f"{folder}/loop"):
         return None
     said = {"write back": True, "write through": False}.get(
         read_text(f"{folder}/queue/write_cache"))
-    # Of SCSI and SATA; queue/write_cache can be written to, which changes
-    # what is flushed but not the drive.
+    # SCSI and SATA drives have cache_type; queue/write_cache can be written to,
+    # which changes what is flushed but not the drive.
     for disk in names_in(f"{folder}/device/scsi_disk"):
         kind = read_text(f"{folder}/device/scsi_disk/{disk}/cache_type")
         if kind is not None and ("write back" in kind) != said:

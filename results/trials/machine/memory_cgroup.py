@@ -144,7 +144,8 @@ class MemoryCgroup:
         return int(text) if text.isdigit() else None
 
     def killed(self) -> int:
-        """How many processes the kernel has killed for the limit's sake."""
+        """The number of processes that the kernel has killed for the limit's
+        sake."""
         found = re.search(r"^oom_kill (\d+)$", read(
             f"{self.folder}/{self.version.events}"), re.MULTILINE)
         return int(found[1]) if found else 0

@@ -26,7 +26,7 @@ class Nodes:
 
 
 def numbers(text) -> list:
-    """Of "0-2,5"; none where it is nothing of the kind."""
+    """The numbers of a list such as "0-2,5"; none where the text is no list."""
     found = []
     try:
         for part in (text or "").strip().split(","):
@@ -38,7 +38,7 @@ def numbers(text) -> list:
 
 
 def read(tree: Tree, cpus: Iterable[int]) -> Nodes:
-    """Of these CPUs, and of the memory that this process may have."""
+    """The nodes of these CPUs, and of the memory that this process may have."""
     cpus = set(cpus)
     online = [node for node in numbers(tree.text(f"{FOLDER}/online"))
               if node < NODES_MAX]

@@ -25,7 +25,7 @@ class Series:
         return [name for name in self.times_ns if name != BASELINE]
 
     def ratios(self, program) -> list:
-        """To the baseline, round by round."""
+        """The times as ratios to the baseline, round by round."""
         return [own / other for own, other in zip(
             self.times_ns[program], self.times_ns[BASELINE])]
 

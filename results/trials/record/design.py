@@ -87,7 +87,7 @@ def _name(changes):
 
 
 def _combinations(factors: list[Parameter]):
-    """All but the one of reference values only."""
+    """All combinations but the one of reference values only."""
     for values in itertools.product(*(factor.values for factor in factors)):
         if any(v != f.reference for f, v in zip(factors, values)):
             yield dict(zip((f.name for f in factors), values))
@@ -198,8 +198,8 @@ def make(scenarios: list[str], sweep: Optional[Sweep], trials: int, seed: int,
 
 
 def route(design: dict) -> str:
-    """Between what the records are sorted, in words; older records tell of no
-    devices."""
+    """Words for what the records are sorted from and to; older records tell of
+    no devices."""
     devices = design.get("devices")
     if not devices:
         return "file to file"

@@ -22,13 +22,13 @@ class Look(NamedTuple):
 
     @property
     def messages(self) -> list[str]:
-        """Why it is not known, of each place where it is not."""
+        """The reason for each place where the noise is not known."""
         return [": ".join(filter(None, (place["host"], place["message"])))
                 for place in self.noise["places"] if place["message"]]
 
 
 def percent(noise: dict) -> Optional[float]:
-    """That of the worst CPU of all places; None unless all are known."""
+    """The noise of the worst CPU of all places; None unless all are known."""
     found = [place["worst_percent"] for place in noise["places"]]
     return None if None in found or not found else max(found)
 
@@ -39,7 +39,7 @@ def looks(trials: list[dict]) -> list[Look]:
 
 
 def first_of_blocks(found: list[Look]) -> list[Look]:
-    """Those before which there was time to wait."""
+    """The looks before which there was time to wait."""
     return [look for at, look in enumerate(found)
             if at == 0 or found[at - 1].block != look.block]
 

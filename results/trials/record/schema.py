@@ -35,7 +35,8 @@ def validator(name):
     """The library's, which also says what is wrong."""
     # A tenth of a second to import, and most runs write only.
     from jsonschema import Draft202012Validator, validators
-    # To JSON Schema 20.0 is an integer; to what counts with it it is not.
+    # JSON Schema takes 20.0 for an integer; a reader that counts with it does
+    # not.
     types = Draft202012Validator.TYPE_CHECKER.redefine(
         "integer", lambda _, value: type(value) is int)
     whole = validators.extend(Draft202012Validator, type_checker=types)

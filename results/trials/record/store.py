@@ -191,7 +191,7 @@ class Record:
             if (os.path.exists(os.path.join(path, DESIGN))
                     or os.fstat(descriptor).st_size):
                 raise Failure(path, "there is a record already", FILE)
-            # With this file it is a record; before, it is nothing.
+            # This file makes it a record; without it, the folder is nothing.
             _write_document(path, DESIGN, design)
             return cls(path, design, descriptor, _Sequence(design), [])
         except BaseException:
@@ -206,7 +206,8 @@ class Record:
         try:
             trials_path = os.path.join(path, TRIALS)
             lines, rest = documents.read_lines(trials_path)
-            # Before anything is cut: a damaged record stays as it is.
+            # All lines are read before anything is cut: a damaged record stays
+            # as it is.
             sequence = _parse(trials_path, design, lines)
             notes = []
             if rest:

@@ -125,7 +125,8 @@ def _check_name(name):
 
 
 def _meant(name):
-    """Which there are; a name without its beginning is a usual slip."""
+    """The names that there are; a name without its beginning is a usual slip.
+    """
     if name in SORT_OPTIONS:
         return f"; sort.{name} is"
     return ("; there are tune.KNOB of blinktune, "

@@ -24,7 +24,7 @@ _VERDICTS = {"slower": ("▲", style.VERMILION), "faster": ("▼", style.BLUE),
 
 
 class Layout:
-    """Where the columns are.  On a narrow page the name of a configuration
+    """The places of the columns.  On a narrow page the name of a configuration
     stands above its bar, and no column of figures is beside."""
 
     def __init__(self, width_px):

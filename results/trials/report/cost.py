@@ -61,7 +61,8 @@ def domains(study) -> list:
 
 
 def records_per_cent(study, group) -> Optional[Estimate]:
-    """Of sorts of this size, one after the other."""
+    """The number of records that a cent buys in sorts of this size, one after
+    the other."""
     if not price(study) or not group.count:
         return None
     summary = group.summary
@@ -74,7 +75,7 @@ def sorts_per_cent(study, group) -> float:
 
 
 def joules(group, wanted) -> Optional[Estimate]:
-    """Of these domains together, of each trial that has them."""
+    """The energy of these domains together, over the trials that have them."""
     return estimate(sum(found[domain] for domain in wanted) / 1e6
                     for found in _domains_uj(group, wanted))
 
@@ -132,7 +133,7 @@ def price_rows(study, scenario) -> list:
 
 
 def energy_rows(study, scenario) -> list:
-    """Of each configuration: what counts, and then each domain."""
+    """The rows of each configuration: what counts, and then each domain."""
     if not domains(study):
         return []
     whole = headline(domains(study))

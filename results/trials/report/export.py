@@ -45,7 +45,7 @@ def _hyperfine_result(study, group):
             table.largest([rank["max_rss_bytes"] for rank in trial]) or 0
             for trial in ranks],
         "exit_codes": [trial["exit_status"] for trial in group.sample_trials],
-        # As hyperfine's own, values are texts.
+        # Values are texts, as in hyperfine's own files.
         "parameters": {"scenario": study.label(group.scenario),
                        **{key: str(value)
                           for key, value in group.parameters.items()}},
@@ -127,5 +127,5 @@ def _hlog_line(study, group, start_ns):
 
 
 def _word(text):
-    """Without what ends a tag or a line."""
+    """The text without what ends a tag or a line."""
     return re.sub(r"[\s,]+", "_", str(text))

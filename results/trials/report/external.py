@@ -22,7 +22,7 @@ def documents(group) -> list:
 
 
 def median(values):
-    """Of those that are known; None if none is."""
+    """The median of the values that are known; None if none is."""
     known = [value for value in values if value is not None]
     return statistics.median(known) if known else None
 
@@ -32,7 +32,7 @@ def shown(value, as_text) -> str:
 
 
 def rows(group) -> list:
-    """One for the whole, one for each pass that took time."""
+    """One row for the whole, one for each pass that took time."""
     found = documents(group)
     if not found:
         return []

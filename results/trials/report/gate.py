@@ -52,10 +52,10 @@ STATUSES = {"failed": 1, "slower": 1, "inconclusive": 7, "faster": 6,
 # Another of these is another machine; other differences are only listed.
 MACHINE_KEYS = ("virtualisation.", "cpu.vendor", "cpu.family", "cpu.model",
                 "cpu.stepping", "cpu.online", "memory.total_bytes")
-# Of two boots of one machine the kernel keeps a little more or less.
+# The kernel keeps a little more or less at each boot of one machine.
 MEMORY_TOLERANCE_RATIO = 0.01
-# Of two designs: what a time is the time of; how it is called, and which
-# trials can be compared.
+# Two designs can be compared if these are the same, since a time is the time of
+# them: words for each, and which trials could be compared.
 SAME_INPUT = (
     (lambda design: f"{units.count(design['records'])} records",
      "with the --records of the other"),
@@ -81,7 +81,7 @@ class Pair:
     failed_after: int
     median_before_ns: Optional[float]
     median_after_ns: Optional[float]
-    # How much more than 1 the ratio is; null when one side has no sample.
+    # The ratio less 1; null when one side has no sample.
     change_ratio: Optional[float] = None
     change_low_ratio: Optional[float] = None
     change_high_ratio: Optional[float] = None
@@ -97,7 +97,7 @@ class Pair:
     settings: list = field(default_factory=list)
     signs_before: list = field(default_factory=list)
     signs_after: list = field(default_factory=list)
-    # One of the runs has a drift or a step.
+    # True if one of the runs has a drift or a step.
     unsteady: bool = False
 
 
@@ -336,7 +336,7 @@ def _pair_row(pair):
 
 
 def _seen(result):
-    """Which of the differences between runs the comparison has seen."""
+    """The differences between runs that the comparison has seen."""
     several = max(result.side_before.sessions, result.side_after.sessions) > 1
     return SESSIONS if several else ONE_SESSION
 

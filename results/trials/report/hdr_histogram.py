@@ -23,8 +23,8 @@ _MASK = 2**64 - 1
 
 
 def encode(values, digits: int, highest: int) -> str:
-    """As base64 text.  Values are from 0 to `highest`, which is what a reader
-    makes room for; `digits` from 1 to 5."""
+    """The histogram as base64 text.  Values are from 0 to `highest`, which is
+    what a reader makes room for; `digits` from 1 to 5."""
     counts = {}
     for value in values:
         at = index(value, digits)
@@ -45,8 +45,8 @@ def encode(values, digits: int, highest: int) -> str:
 
 
 def index(value: int, digits: int) -> int:
-    """Of the count that a value adds to.  The first bucket has all its parts;
-    of the others the lower half would be in the one before."""
+    """The index of the count that a value adds to.  The first bucket has all
+    its parts; the lower half of any other would be in the one before."""
     magnitude = math.ceil(math.log2(2 * 10**digits))
     half = 2**(magnitude - 1)
     bucket = max(0, value.bit_length() - magnitude)

@@ -19,7 +19,7 @@ def text(value) -> str:
 
 
 def lines(value) -> str:
-    """As it is, in its lines: for what stands in <pre>."""
+    """The text as it is, in its lines: for what stands in <pre>."""
     return "\n".join(text(line) for line in str(value).splitlines())
 
 

@@ -10,7 +10,7 @@ from trials.report.noise import dependence_words
 
 _LEFT_PX, _RIGHT_PX, _TITLE_PX, _WORDS_PX = 54, 12, 20, 20
 _PANEL_PX, _FOOT_PX = 150, 40
-# Below this many per cent the axis is linear, so that it can begin at 0.
+# The axis is linear below this many per cent, so that it can begin at 0.
 _LEAST_DECADE = 0.1
 
 
@@ -56,8 +56,8 @@ class Panel:
         axes.set_xlabel(label)
 
     def _show_noise_axis(self, axes):
-        """From 0 on; or by decades, where one would press all others into a
-        corner.  Returns what to call it."""
+        """Draw the axis from 0 on; or by decades, where one would press all
+        others into a corner.  Returns what to call it."""
         known = self.study.noise_percents
         lowest, highest = min(known), max(known)
         wide = self.width_px > style.NARROW

@@ -74,7 +74,7 @@ def _results(study):
 
 
 def _result(study, scenario):
-    """As HTML: the median is what a reader looks for."""
+    """The result as HTML: the median is what a reader looks for."""
     group = study.reference(scenario)
     label = markup.text(study.label(scenario))
     if group is None or not group.count:

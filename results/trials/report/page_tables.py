@@ -136,7 +136,8 @@ def _ratio(analysis):
 
 
 def verdict(group):
-    """For the control, what an A/A comparison ought to say."""
+    """The verdict; for the control, beside what an A/A comparison ought to say.
+    """
     word = group.verdict
     if group.role == CONTROL and word == NOT_SHOWN:
         return f"{word}, as it should be"

@@ -55,9 +55,9 @@ class RunSequence:
         self.height_px = self.head_px + _PANEL_PX + _FOOT_PX
 
     def _shown_ns(self, inside):
-        """Where the axis ends at the latest: the reference is to be seen, not
-        a flat line below configurations that are far slower.  At most a fifth
-        of the dots is beyond."""
+        """The time where the axis ends at the latest: the reference is to be
+        seen, not a flat line below configurations that are far slower.  At most
+        a fifth of the dots is beyond."""
         if self.reference is None or not self.reference.count:
             return inside.max()
         low, high = np.percentile(self.reference.samples_ns, [0, 90])
@@ -149,7 +149,7 @@ class RunSequence:
                           linestyle="--" if group.role == CONTROL else "-")
 
     def _strip(self, axes):
-        """Over the panel: what is beyond its end, and what failed."""
+        """Draw above the panel what is beyond its end, and what failed."""
         high = 1 + 6 / _PANEL_PX
         points.rug(axes, [trial for trial, _ in self.beyond], high,
                    1 + 13 / _PANEL_PX, color=style.INK, alpha=0.9,

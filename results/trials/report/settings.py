@@ -36,7 +36,7 @@ def commanded(design: dict) -> dict:
     except Failure:
         return {}
     if found.out and found.work == options.default_work(found.out):
-        # It was not asked for.
+        # A work folder at its default place was not asked for.
         found.work = None
     found.order = design["order"]
     found.memory = found.memory or DEFAULT_MEMORY_BYTES

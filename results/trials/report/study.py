@@ -46,16 +46,18 @@ class Group:
     sample_trials: list = field(default_factory=list)
     # The session that each was taken in, from 0.
     sample_sessions: list = field(default_factory=list)
-    # None when there is no sample.
+    # The summary is None when there is no sample.
     summary: Optional[descriptive.Summary] = None
     # What should make a reader careful: drift, steps, outliers.
     flags: Optional[descriptive.Flags] = None
-    # None for the reference itself, or when one of the two has no sample.
+    # The comparison is None for the reference itself, or when one of the two
+    # has no sample.
     comparison: Optional[Comparison] = None
     # The p that the verdict stands on, corrected for the number of variants in
     # this scenario; None likewise, and for the control, which is no candidate.
     p_holm: Optional[float] = None
-    # That of the two-sample test, which is shown beside it, likewise.
+    # The corrected p of the two-sample test, which is shown beside it; None
+    # likewise.
     two_sample_p_holm: Optional[float] = None
     # Every sample was taken under conditions that were verified.
     verified: bool = False
@@ -65,7 +67,7 @@ class Group:
     # The samples before which the noise is known, and what it was.
     noise_trials: list = field(default_factory=list)
     noise_percents: list = field(default_factory=list)
-    # Of their times on the noise; None if it can't be told.
+    # How the times depend on the noise; None if that can't be told.
     dependence: Optional[Dependence] = None
     # The samples that began above a limit.
     noisy: int = 0
@@ -191,7 +193,7 @@ class Study:
 
     @property
     def noise_percents(self) -> list:
-        """Of all looks at which it was known."""
+        """The noise at all looks at which it was known."""
         return [look.percent for look in self.looks
                 if look.percent is not None]
 

@@ -8,7 +8,7 @@ the dark, since their colours were chosen for it.
 
 from trials.drawing import style, svg
 
-# Below this the wide pictures' text would be too small.
+# The wide pictures' text would be too small on a page below this width.
 _NARROW_BELOW_PX = 840
 
 TEXT = f"""

@@ -17,7 +17,8 @@ from trials.drawing import style
 
 _LEFT_PX, _RIGHT_PX, _FOOT_PX, _GAP_PX = 46, 12, 40, 18
 _KEY_ROW_PX = 16
-# By what a phase does: waits for others, reads, computes, sends, writes.
+# Phases are coloured by what they do: wait for others, read, compute, send,
+# write.
 COLOURS = {
     "open": "#c9c9c9", "prepare": "#c9c9c9", "join": "#f5d48a",
     "bucket": "#0072b2", "sample": "#f0b429", "arrange": "#56b4e9",
@@ -51,7 +52,8 @@ def pieces(rank) -> list:
 
 
 def colours(names) -> dict:
-    """In order of time: what every rank has after its phases comes last."""
+    """Colours in order of time: what every rank has after its phases comes
+    last."""
     spare = itertools.cycle(OTHER)
     found = {name: COLOURS.get(name) or next(spare)
              for name in names if name not in (REST, OUTSIDE)}

@@ -20,7 +20,8 @@ WITHOUT_MPI = "udp"
 
 
 def cpu_count(environment) -> int | None:
-    """Of the machine's "0-1,4"; None if that is not known."""
+    """The number of CPUs in the machine's "0-1,4"; None if that is not known.
+    """
     online = machine_facts.at(machine_facts.before(environment), "cpu.online")
     if not online:
         return None
@@ -29,7 +30,8 @@ def cpu_count(environment) -> int | None:
 
 
 def crowded(study, group) -> bool:
-    """More ranks than CPUs: what ranks wait for is a CPU, too."""
+    """True if there are more ranks than CPUs: what ranks wait for is a CPU,
+    too."""
     cpus, ranks = cpu_count(study.run.environment), ranks_of(group.parameters)
     return None not in (cpus, ranks) and int(ranks["count"]) > cpus
 
@@ -49,7 +51,8 @@ def rest_ns(trial: dict) -> float:
 
 
 def sort_ns(trial: dict) -> int | None:
-    """Of the slowest rank, from its first look at its input to its end."""
+    """The time of the slowest rank, from its first look at its input to its
+    end."""
     return max((rank["elapsed_ns"] for rank in trial["ranks"]
                 if rank["elapsed_ns"] is not None), default=None)
 
@@ -72,7 +75,7 @@ def ratio(group, other) -> float | None:
 
 
 def rows(study, scenario) -> list:
-    """By number of ranks; of the reference and its control, only one."""
+    """Rows by number of ranks, without the control."""
     groups = [group for group in study.of(scenario)
               if ranks_of(group.parameters) and group.count
               and group.role != "control"]

@@ -187,10 +187,10 @@ def ask(programs, shell_options: List[str], verb: str, *arguments,
 
 
 def answers(document: dict) -> List[dict]:
-    """Of each node in the document of blinksh, with "host" and "rank" added;
-    a Failure that names the first node that has none."""
+    """The answer of each node in the document of blinksh, with "host" and
+    "rank" added; a Failure that names the first node that has none."""
     nodes = sorted(document["nodes"], key=lambda node: node["rank"])
-    # Those that blinksh stopped because of another are not to blame.
+    # Nodes that blinksh stopped because of another are not to blame.
     blamed = [node for node in nodes
               if node["status"] != 0 and node["state"] != "cancelled"]
     return [answer_of(node) for node in blamed + nodes]
@@ -221,9 +221,9 @@ def status_of(node: dict) -> int:
 
 
 def join_conditions(by_host: Dict[str, List[dict]]) -> List[dict]:
-    """One condition of each name: met if it is on all nodes.  What was found
-    is said once if all found the same, else of the nodes that differ most: of
-    those that do not meet it."""
+    """One condition of each name: met if it is on all nodes.  What was found is
+    said once if all found the same, else for the nodes that differ most, which
+    do not meet it."""
     names: List[str] = []
     for found in by_host.values():
         names += [one["name"] for one in found if one["name"] not in names]

@@ -79,12 +79,13 @@ class Cluster:
     def make_inputs(self, reuse: bool) -> None:
         """Each node its part: together they are what one machine sorts."""
         try:
-            # Of use where nodes share it; else each has to have it.
+            # The folder made here serves all nodes that share it; else each has
+            # to have it.
             self._made_folder = not os.path.isdir(self._work)
             os.makedirs(self._work, exist_ok=True)
         except OSError as error:
             raise of_file(self._work, error) from None
-        # One that is replaced would cost the time of its removal.
+        # An output that is replaced would cost the time of its removal.
         self.remove_output()
         made = self._ask("make", self._records, "%r/%n", self._kind,
                          self._input, options=["--reuse"] if reuse else [])
@@ -171,7 +172,7 @@ class Cluster:
             if not keep:
                 self._ask("remove", self._input, f"{self._input}.filler")
         if not keep and (self._made_folder or self._own_folder):
-            # Unless there is something else in it.
+            # The folder stays if there is something else in it.
             with contextlib.suppress(OSError):
                 os.rmdir(self._work)
 

@@ -91,9 +91,9 @@ class Devices(Machine):
                                      self._ascii, self._programs)
 
     def _hold(self) -> None:
-        """Have both open, so that the kernel keeps their pages between one
-        program and the next; and a lock on the input, which keeps blinksort,
-        and another run, from writing there.  The sorter locks the output."""
+        """Keep both open, so that the kernel keeps their pages between one
+        program and the next; and lock the input, which keeps blinksort, and
+        another run, from writing there.  The sorter locks the output."""
         for path in self._place.paths:
             try:
                 self._held.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC))

@@ -60,7 +60,7 @@ class Machine:
             os.makedirs(self._work, exist_ok=True)
         except OSError as error:
             raise of_file(self._work, error) from None
-        # One that is replaced would cost the time of its removal.
+        # An output that is replaced would cost the time of its removal.
         self.remove_output()
         self._input = self._make_input(reuse)
 
@@ -81,7 +81,7 @@ class Machine:
         return [f"{self._work}/rehearsal"]
 
     def _own_files(self) -> list[str]:
-        """All that is ever made in the work folder."""
+        """All files that are ever made in the work folder."""
         sources, outputs = self._input_files(), self._output_files()
         return (sources + outputs + self._rehearsal_files()
                 + beside(sources, inputs.FIRST, inputs.SUMMARY, FILLER)

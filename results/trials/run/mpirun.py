@@ -12,14 +12,15 @@ import shutil
 
 from trials.base.programs import Programs
 
-# Where mpirun tells a rank its number; only one of them is set.
+# mpirun tells a rank its number in one of these variables; only one of them is
+# set.
 RANK = "$OMPI_COMM_WORLD_RANK$PMI_RANK"
 # Bound to nothing: Open MPI binds two ranks to a CPU each, and more to none.
 MPIRUN = {
     "openmpi": ("--allow-run-as-root", "--oversubscribe", "--bind-to", "none"),
     "mpich": ("-bind-to", "none")}
-# Of an exchange, what is asked of the MPI: which transport it may use.  Without
-# that, both take shared memory on one machine.
+# Options that ask the MPI for one transport in an exchange.  Without them, both
+# take shared memory on one machine.
 MPI_TRANSPORTS = {
     ("openmpi", "mpi-tcp"): ("--mca", "pml", "ob1", "--mca", "btl",
                              "self,tcp"),

@@ -14,7 +14,7 @@ from trials.base import units
 from trials.base.failure import Failure
 from trials.record import noise as recorded
 
-# From one look to the next while it waits.
+# Time from one look to the next while a run waits.
 PAUSE_S = 0.5
 
 

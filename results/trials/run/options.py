@@ -9,7 +9,7 @@ from trials.base.spelling import meant, no_such_option
 from trials.record.sweep import SORT_OPTIONS
 from trials.run.noise import Limit
 
-# Where sweeps lie that come with the program.
+# The folder of the sweeps that come with the program.
 FOLDER = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
 TRIALS_AT_MOST = 1_000_000
 RECORDS_AT_MOST = 10**12
@@ -28,7 +28,7 @@ HINTS = {
 LASTING = ("scenarios", "trials", "sweep", "hosts", "work", "input_device",
            "output_device", "records", "ascii", "seed", "order", "unverified",
            "cache_bytes", "memory", "price", "energy", "powercap")
-# Those that a session takes from the record unless it is given others.
+# A session takes these from the record unless it is given others.
 REPLACEABLE = ("key_file", "meter", "noise_limit", "noise_wait")
 VERBS = ("characterise", "validate")
 NO_OPERAND = ("no operand is taken: blinktrial times blinksort only, and a "
@@ -159,7 +159,7 @@ def noise_limit(text: str) -> Limit:
 
 
 def given(text: str) -> str:
-    """Not nothing, as a variable is that a script has not set."""
+    """Refuse an empty text, such as a variable that a script has not set."""
     if not text:
         raise argparse.ArgumentTypeError("is empty")
     return text
@@ -338,7 +338,7 @@ def spelled(name: str) -> str:
 def written(value) -> str:
     if isinstance(value, list):
         return ",".join(value)
-    # By identity: 1 == True.
+    # The comparison is by identity, since 1 == True.
     if value is True:
         return "given"
     return "absent" if value is None else str(value)

@@ -13,8 +13,8 @@ class OutputCheck:
 
 
 def of_report(done, records: int, checksum: str) -> OutputCheck:
-    """Of a blinkval that has run over the whole output; what the input has
-    must be in it."""
+    """The verdict of a blinkval that has run over the whole output; what the
+    input has must be in it."""
     said = dict(line.split(": ", 1) for line in done.stderr.splitlines()
                 if ": " in line)
     found = said.get("Checksum")

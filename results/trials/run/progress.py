@@ -42,7 +42,7 @@ class Progress:
         self._draw(why)
 
     def _draw(self, text: str) -> None:
-        """Over the old line, with spaces: not every terminal knows escape
+        """Write over the old line, with spaces: not every terminal knows escape
         sequences.  A full line would wrap."""
         try:
             columns = os.get_terminal_size(self._stream.fileno()).columns

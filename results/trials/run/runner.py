@@ -27,7 +27,7 @@ MOST_FAILURES = 10
 
 
 class Clock:
-    """Where the runner's own time goes, from one trial to the next."""
+    """Measures where the runner's own time goes, from one trial to the next."""
 
     def __init__(self):
         self._end_ns = time.monotonic_ns()
@@ -141,7 +141,7 @@ class Runner:
         try:
             return self._tuning.want(wanted["tuning"])
         except Unavailable as reason:
-            # It could be had when the run began.
+            # The condition was available when the run began.
             raise Failure(wanted["name"], reason) from None
 
 
@@ -154,7 +154,7 @@ def stopwatch(spent: dict, name: str):
 
 
 def findings(result, check: OutputCheck | None) -> dict:
-    """How it went; a time is only given for a run that ended well."""
+    """The outcome of a run; a time is only given if it ended well."""
     failed = result.exit_status != 0
     outcome = "failed" if failed else "ok" if check.good else "wrong"
     return {"whole_ns": None if failed else result.whole_ns,

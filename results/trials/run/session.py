@@ -30,7 +30,7 @@ from trials.statistics.racing import is_sample
 # blinksort takes them only with --cluster.
 OF_CLUSTERS = {"sort.plain", "sort.schedule", "sort.transport",
                "sort.by-reference", "sort.payload"}
-# Of a run that was killed before it had a record.
+# A run that was killed before it had a record leaves these.
 LEFT_OVER = {"work", store.TRIALS, f"{store.DESIGN}.new"}
 
 
@@ -181,7 +181,7 @@ def expect_free(folder: str) -> None:
 
 
 def missing_folders(folder: str) -> list[str]:
-    """Those that will have been made for a record, the lowest first."""
+    """The folders that will have been made for a record, the lowest first."""
     missing = []
     while not os.path.isdir(folder):
         missing.append(folder)
@@ -199,7 +199,8 @@ def remove_folders(folders: list[str]) -> None:
 
 
 def settings(tuning: Tuning, target):
-    """For designs.make(): why a parameter can't be set to a value."""
+    """A function for designs.make(), which tells why a parameter can't be set
+    to a value."""
     def why_not(name: str, value: str) -> str | None:
         if name in OF_CLUSTERS and isinstance(target, Machine):
             return "needs a cluster"

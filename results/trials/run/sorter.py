@@ -20,7 +20,7 @@ from trials.run.supervisor import Supervisor
 
 ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/local/bin:/usr/bin:/bin"}
 TIMEOUT_S = 60.0
-# More than any way of sorting takes.
+# No way of sorting takes as long for a record.
 TIMEOUT_S_PER_RECORD = 10e-6
 # blinksh has a timeout itself, and tells which node it was.
 CLUSTER_GRACE_S = 10.0
@@ -37,11 +37,11 @@ EXCHANGE_COUNTERS = (
     "round_wait_ns")
 
 
-# Of a sort beyond memory; each may be missing.
+# Figures of a sort beyond memory; each may be missing.
 EXTERNAL_FIGURES = (
     "batches", "runs", "resident_runs", "merges", "pieces", "spilled_bytes",
     "scratch_peak_bytes", "predicted_ns")
-# Of a rank whose records go by MPI.
+# Figures of a rank whose records go by MPI.
 MPI_FIGURES = ("mpi_init_ns", "mpi_finalize_ns")
 PASS_FIGURES = ("ns", "read_bytes", "written_bytes")
 
@@ -158,7 +158,7 @@ def run_ranks(command: list[str], supervisor: Supervisor, timeout_s: float,
     these files.  The time is that of mpirun, from before its start to after
     its end."""
     timed = time_command(command, supervisor, timeout_s)
-    # As blinksh has them, but for what its daemons measure.
+    # The nodes look as in blinksh's document, but for what its daemons measure.
     nodes = [{"rank": rank, "host": None, "stdout": text_of(path)}
              for rank, path in enumerate(said)]
     documents = [parse(node["stdout"]) or None for node in nodes]
@@ -227,8 +227,8 @@ def external_pass(said: dict, predicted: dict) -> dict:
 
 
 def node_ranks(nodes: list[dict], reported: list[dict]) -> list[dict]:
-    """For each node: what its daemon has measured, what its rank has printed,
-    and what rank 0 has heard from it."""
+    """An entry for each node: what its daemon has measured, what its rank has
+    printed, and what rank 0 has heard from it."""
     by_rank = {rank["rank"]: rank for rank in reported}
     return [node_rank(node, parse(node.get("stdout") or ""),
                       by_rank.get(node["rank"], {})) for node in nodes]

@@ -88,10 +88,10 @@ class DeviceFiller(CacheFiller):
         self.offset_bytes = -(-device_bytes // PIECE_BYTES) * PIECE_BYTES
 
     def make(self) -> None:
-        """It is there."""
+        """The device is there already."""
 
     def remove(self) -> None:
-        """It stays there."""
+        """The device stays."""
 
 
 def why(error: OSError) -> str:

@@ -25,8 +25,8 @@ from trials.scenario.context import Context, DeviceContext
 from trials.scenario.place import Place
 
 NAMES = ("pagecache", "cache", "platter", "beyond-memory")
-# So much is read if a drive does not tell the size of its cache: more than the
-# cache of any drive of today.
+# This much is read if a drive does not tell the size of its cache: more than
+# the cache of any drive of today.
 UNKNOWN_CACHE_BYTES = 256 << 20
 # Mount options that keep flushes from drives.
 NO_BARRIER = ("nobarrier", "barrier=0")
@@ -289,7 +289,8 @@ class Platter(Direct):
         return None
 
     def _why_no_room(self) -> Optional[str]:
-        """Unless a device has as much behind the records as is to be read."""
+        """The reason why a device has less behind the records than is to be
+        read; None if it has as much."""
         if self.place.device_bytes is None:
             return None
         size_bytes = disks.size_bytes_of(self.place.input, self.root)
@@ -372,12 +373,12 @@ class BeyondMemory(Platter):
         self.cgroup: Optional[MemoryCgroup] = None
 
     def sort_options(self) -> List[str]:
-        # Not --io=direct: what does not fit is always read past the page
-        # cache.
+        # --io=direct is not needed: what does not fit is always read past the
+        # page cache.
         return ["--sync", f"--memory={self.memory_bytes}"]
 
     def check(self, refuse_unverified: bool = True) -> List[dict]:
-        # Without a limit nothing is beyond memory.
+        # Nothing is beyond memory unless there is a limit.
         try:
             MemoryCgroup(self.limit_bytes, self.root).close()
         except memory_cgroup.Unavailable as reason:

@@ -22,7 +22,7 @@ class Context:
     input: str
     output: str
     others: tuple = ()
-    # Of a device, the records are so many of the first bytes.
+    # The records on a device are this many of its first bytes.
     device_bytes: Optional[int] = None
 
     # What other programs may have read of the output by themselves.
@@ -33,7 +33,7 @@ class Context:
         return (self.input, *self.others)
 
     def size_bytes(self, path: str) -> int:
-        """Of the records in the input or the output."""
+        """The bytes of the records in the input or the output."""
         return os.path.getsize(path)
 
     def part_resident(self, path: str) -> Optional[float]:
@@ -75,7 +75,7 @@ class DeviceContext(Context):
         return self.device_bytes
 
     def settle(self) -> None:
-        """To evict either device writes what is dirty."""
+        """Does nothing, since evicting either device writes what is dirty."""
 
     def clear_output(self) -> None:
         """The page cache has what was read to check the last trial."""

@@ -68,7 +68,7 @@ def summary_of(path: str, programs, name: Optional[str] = None,
     there is no verdict).  `name` is a temporary file, by default beside the
     records."""
     name = name or path + SUMMARY
-    # Without a verdict an older one would stay.
+    # An older verdict would stay if there were no new one.
     remove(name)
     try:
         done = validate(path, programs, "-q", "-o", name,
@@ -151,7 +151,7 @@ def find_on_device(path: str, records: int, ascii: bool, programs,
     summary, _ = summary_of(path, programs, beside + SUMMARY,
                             records * RECORD_BYTES)
     if not is_of(summary, checksum, first):
-        # It may have got the name of another one.
+        # The path may have become another file's.
         raise Failure(path, "does not have the records of this run any more",
                       FILE)
     return Input(path, records, checksum)

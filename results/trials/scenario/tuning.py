@@ -16,7 +16,7 @@ from trials.base.failure import RESOURCES, Failure
 from trials.base.programs import Programs, end_of
 
 PROGRAM = "blinktune"
-# To apply and to take back are to take less than 300 ms; stopping a system's
+# blinktune has to apply and to take back within 300 ms; stopping a system's
 # daemons may take longer.
 PATIENCE_S = 60.0
 
@@ -34,7 +34,7 @@ def profile_of(tuning: dict) -> str:
 
 
 def reason_in(said: str) -> str | None:
-    """Of what blinktune has said on stderr: its first message, else its first
+    """The first message of what blinktune has said on stderr, else its first
     result.  Lines with a plus tell what it does."""
     lines = [line.strip() for line in said.splitlines()
              if line.strip() and not line.startswith("+ ")]

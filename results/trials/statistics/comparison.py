@@ -197,7 +197,8 @@ def holm(p_values) -> list:
 
 
 def least_p_value(n_reference, n) -> float:
-    """Of two sets that do not overlap: the best that so many can do."""
+    """The least p value that two sets of these sizes can have: that of sets
+    that do not overlap."""
     return min(1.0, 2 / math.comb(n_reference + n, n))
 
 
@@ -208,7 +209,7 @@ def u_test(reference, samples):
     method = ("exact" if few and len(np.unique(together)) == len(together)
               else "asymptotic")
     if np.ptp(together) == 0:
-        # Without any variance there is no normal law to ask.
+        # Samples without any variance have no normal law to ask.
         return len(reference) * len(samples) / 2, 1.0, method
     u, p_value = stats.mannwhitneyu(samples, reference, method=method)
     return float(u), float(p_value), method
@@ -348,8 +349,9 @@ def _normal_rank(mean, variance, confidence):
 
 
 def u_counts(n_reference, n):
-    """How many orders of all samples give U = 0, 1, ...: the coefficients of
-    the product of (1 - q^(n + i)) / (1 - q^i), i from 1 to n_reference."""
+    """The numbers of orders of all samples that give U = 0, 1, ...: the
+    coefficients of the product of (1 - q^(n + i)) / (1 - q^i), i from 1 to
+    n_reference."""
     counts = np.zeros(n_reference * n + 1, dtype=np.int64)
     counts[0] = 1
     for i in range(1, n_reference + 1):
@@ -360,7 +362,7 @@ def u_counts(n_reference, n):
 
 
 def subset_sum_counts(numbers):
-    """How many subsets of the numbers have the sum 0, 1, ..."""
+    """The numbers of subsets of the numbers that have the sum 0, 1, ..."""
     counts = np.zeros(sum(numbers) + 1, dtype=np.int64)
     counts[0] = 1
     for number in numbers:

@@ -27,7 +27,8 @@ class Dependence:
 
 
 def dependence(samples_ns, beside) -> Optional[Dependence]:
-    """None: there are too few, or all of either are the same."""
+    """The dependence; None: there are too few, or all of either are the same.
+    """
     samples_ns, beside = np.asarray(samples_ns), np.asarray(beside)
     if len(samples_ns) < LEAST_COUNT or not (
             np.ptp(samples_ns) and np.ptp(beside)):

@@ -59,7 +59,8 @@ class Summary:
     mean_interval_ns: Optional[Interval]  # null below LEAST_MEAN_COUNT
 
     def shown_percentile_ns(self, percent: str) -> Optional[float]:
-        """None if there are too few samples to tell it from the maximum."""
+        """The percentile, or None if there are too few samples to tell it from
+        the maximum."""
         if self.n < LEAST_COUNTS[percent]:
             return None
         return self.percentiles_ns[percent]
@@ -73,14 +74,14 @@ class Flags:
     outliers: list  # modified Z above 3.5
     drift: Optional[sequence.Drift]
     step: Optional[sequence.Step]
-    # Of what the drift or the step leaves, if one was found: in a run that
-    # drifts all neighbours resemble each other.
+    # The neighbours in what the drift or the step leaves, if one was found: in
+    # a run that drifts all neighbours resemble each other.
     neighbours: Optional[sequence.Neighbours]
     words: list  # those that are raised: drift step autocorrelated
 
 
 def summarise(samples_ns, seed: int) -> Optional[Summary]:
-    """None when there is no sample."""
+    """The summary, or None when there is no sample."""
     samples = np.asarray(samples_ns, dtype=float)
     n = len(samples)
     if n == 0:
@@ -122,7 +123,7 @@ def mean_interval(samples_ns, seed: int, confidence=CONFIDENCE,
     low, high = float(np.min(samples_ns)), float(np.max(samples_ns))
     if low < high:
         with warnings.catch_warnings():
-            # That an interval can't be computed is in the result.
+            # The result says when an interval can't be computed.
             warnings.simplefilter("ignore")
             found = stats.bootstrap(
                 (np.asarray(samples_ns, dtype=float),), np.mean,
@@ -136,9 +137,9 @@ def mean_interval(samples_ns, seed: int, confidence=CONFIDENCE,
 
 
 def modified_z(samples_ns):
-    """How far from the median, in units that are a standard deviation for
-    normal samples.  When half of the samples are equal their MAD is 0: then
-    by the mean deviation, as Iglewicz and Hoaglin advise."""
+    """The distances from the median, in units that are a standard deviation for
+    normal samples.  When half of the samples are equal their MAD is 0: then by
+    the mean deviation, as Iglewicz and Hoaglin advise."""
     deviation = np.asarray(samples_ns, dtype=float) - np.median(samples_ns)
     scale = np.median(np.abs(deviation)) / 0.6745
     if scale == 0:

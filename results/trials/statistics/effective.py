@@ -26,12 +26,13 @@ from scipy import stats
 
 from trials.statistics import sequence
 
-# What too few trials are taken for, which is nearly one trial in all.
+# Too few trials are taken to be this dependent, which makes them nearly one
+# trial in all.
 MOST_AUTOCORRELATION = 0.95
 _ADDED_ERRORS = 0.5
 # Sessions are thought to differ if chance makes them so seldom.
 _SESSIONS_ALPHA = 0.05
-# Beyond this a level can't be told from 1.
+# A level can't be told from 1 beyond this.
 _MOST_DEVIATIONS = 8
 
 
@@ -116,8 +117,9 @@ def _autocorrelation(runs):
 
 
 def _sessions(runs, sessions):
-    """How much more the sessions of a run differ than chance would have it,
-    and the degrees of freedom of that; (1, 0) where that can't be told."""
+    """The ratio by which the sessions of a run differ more than chance would
+    have it, and the degrees of freedom of that; (1, 0) where that can't be
+    told."""
     between, within, groups, count = 0.0, 0.0, 0, 0
     for samples, numbers in zip(runs, sessions or ()):
         ranks, numbers = _centred_ranks(samples), np.asarray(numbers)

@@ -16,12 +16,13 @@ from scipy import stats
 
 # Small, since every configuration of a sweep is asked four such questions.
 ALPHA = 0.01
-# And with many trials a trend too small to matter becomes significant.
+# A trend must also be larger than this: with many trials one too small to
+# matter becomes significant.
 LEAST_CHANGE_RATIO = 0.01
 # The Theil-Sen slope takes all pairs; of longer runs, those of this many
 # medians of stretches.
 MOST_POINTS = 1000
-# Below this, none of the tests could find anything at ALPHA.
+# None of the tests could find anything at ALPHA in fewer samples.
 LEAST_COUNT = 10
 
 
