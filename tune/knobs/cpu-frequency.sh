@@ -6,7 +6,7 @@
 . "$TUNE/lib/policy.sh"
 
 knob_cpu_frequency_targets=(policy_targets scaling_min_freq)
-# After the governor and turbo, both of which move the limits.
+# The limits come after the governor and turbo, both of which move them.
 knob_cpu_frequency_order=40
 
 knob_cpu_frequency_supported()

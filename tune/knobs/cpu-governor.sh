@@ -7,8 +7,9 @@
 
 knob_cpu_governor_targets=(policy_targets scaling_governor)
 knob_cpu_governor_file=$POLICIES/TARGET/scaling_governor
-# Before turbo and the limits, which some drivers reset with the governor; after
-# energy-performance, which can't be written while the governor is performance.
+# The governor comes before turbo and the limits, which some drivers reset with
+# it; and after energy-performance, which can't be written while the governor is
+# performance.
 knob_cpu_governor_order=20
 
 # The kernel loads a governor that is a module when it is asked for by name; so

@@ -13,10 +13,12 @@
 
 knob_daemons_values='running, stopped'
 knob_daemons_risk=cutoff
-# First of all: some of them (tuned, tlp) put settings back when they stop.
+# Daemons come first of all: some of them (tuned, tlp) put settings back when
+# they stop.
 knob_daemons_order=10
 
-# Why never, and which.  Patterns without a suffix are meant with any.
+# Units that are never stopped, each group with its reason.  Patterns without a
+# suffix are meant with any.
 daemons_never=(
 	'the way in over the network: NetworkManager* networking ifup@*
 	 wpa_supplicant* iwd dhcpcd* dhclient* udhcpc* connman* netplan*

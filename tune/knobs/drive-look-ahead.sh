@@ -15,7 +15,7 @@ knob_drive_look_ahead_supported()
 	case $KIND in
 	ata | scsi) drive_has knob_drive_look_ahead_get "$1" ;;
 	*)
-		# Nothing is asked of these.
+		# These drives are not asked whether they support it.
 		SUPPORT=unsupported
 		knob_drive_look_ahead_get "$1"
 		;;

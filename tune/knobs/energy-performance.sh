@@ -7,8 +7,8 @@
 
 knob_energy_performance_targets=(policy_targets energy_performance_preference)
 knob_energy_performance_file=$POLICIES/TARGET/energy_performance_preference
-# Before the governor, and so undone after it: while that is performance, any
-# hint but performance is refused (EBUSY).
+# The hint comes before the governor, and so is undone after it: while the
+# governor is performance, any hint but performance is refused (EBUSY).
 knob_energy_performance_order=15
 
 energy_performance_list=energy_performance_available_preferences

@@ -8,7 +8,7 @@
 . "$TUNE/lib/cpulist.sh"
 
 knob_irq_affinity_values='a list of CPUs: 0, 0-3, 0-3,8'
-# After irqbalance, which would move them again.
+# Interrupts come after irqbalance, which would move them again.
 knob_irq_affinity_order=60
 
 irq_folder=/proc/irq
@@ -35,7 +35,7 @@ knob_irq_affinity_targets()
 knob_irq_affinity_get()
 {
 	file_read "$FILE" || return 1
-	# This one is a mask, and there is no list of it.
+	# The default is a mask, and there is no list of it.
 	[[ $1 != default ]] || cpulist_of_mask "$VALUE"
 }
 
@@ -57,8 +57,8 @@ knob_irq_affinity_set()
 	file_write "$FILE" "$list" || irq_affinity_kept
 }
 
-# Some can't be moved (a timer's), some the kernel places itself (a queue's of a
-# disk that has one for each CPU); nothing but the attempt tells.
+# Some interrupts can't be moved (a timer's), some the kernel places itself (a
+# queue's of a disk that has one for each CPU); nothing but the attempt tells.
 irq_affinity_kept()
 {
 	case $WHY in

@@ -6,7 +6,8 @@
 . "$TUNE/lib/unit.sh"
 
 knob_irqbalance_values='running, stopped'
-# Before irq-affinity, and so started again after that is undone.
+# irqbalance comes before irq-affinity, and so is started again after that is
+# undone.
 knob_irqbalance_order=55
 
 irqbalance_unit=irqbalance.service

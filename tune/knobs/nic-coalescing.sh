@@ -9,7 +9,8 @@
 
 knob_nic_coalescing_targets=(nic_targets)
 knob_nic_coalescing_supported=(nic_has knob_nic_coalescing_get)
-# After rings and MTU: a driver that starts its card anew for these may reset it.
+# Coalescing comes after rings and MTU: a driver that starts its card anew for
+# these may reset it.
 knob_nic_coalescing_order=60
 
 # Fields that the driver lacks are printed as n/a, or left out.
@@ -44,7 +45,7 @@ coalescing_add()
 	[ "$2" = n/a ] || VALUE+="${VALUE:+ }$1 $2"
 }
 
-# Not to adapt is what a card does that can't.
+# A card that can't adapt is as wanted where adapting is to be off.
 knob_nic_coalescing_goal()
 {
 	local wanted=" $3" name

@@ -9,7 +9,7 @@
 
 knob_nic_offloads_targets=(nic_targets)
 knob_nic_offloads_supported=(nic_has knob_nic_offloads_get)
-# What people call them, and how ethtool lists them.
+# Names that people use, and those that ethtool lists.
 declare -gA OFFLOAD_ALIAS=(
 	[rx]=rx-checksumming [tx]=tx-checksumming [sg]=scatter-gather
 	[tso]=tcp-segmentation-offload [gso]=generic-segmentation-offload

@@ -12,7 +12,7 @@ knob_socket_buffers_find()
 	esac
 }
 
-# Those of UDP each network namespace has for itself; within one, some of the
+# Each network namespace has UDP's settings for itself; within one, some of the
 # others are missing, by the kernel's age.
 knob_socket_buffers_targets()
 {

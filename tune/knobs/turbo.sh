@@ -3,14 +3,14 @@
 # shellcheck disable=SC2034 # results are in variables
 
 knob_turbo_values='on, off'
-# After the governor, whose change switches turbo on with some drivers; before
-# the limits, whose range it moves.
+# Turbo comes after the governor, whose change switches turbo on with some
+# drivers; and before the limits, whose range it moves.
 knob_turbo_order=30
 
 turbo_intel=/sys/devices/system/cpu/intel_pstate/no_turbo
 turbo_boost=/sys/devices/system/cpu/cpufreq/boost
 
-# Also TURBO_OFF, what is written to FILE for off.
+# Sets FILE, and TURBO_OFF to what is written to FILE for off.
 knob_turbo_find()
 {
 	FILE=$turbo_boost TURBO_OFF=0

@@ -9,7 +9,7 @@
 # then sets again what has changed since, and keeps the first originals.
 
 CONFIRM_WITHIN_S=120
-# More than a week: six digits.
+# The longest time has six digits, which is more than a week.
 readonly CONFIRM_WITHIN_MAX_S=999999
 # run and hold set this: no journal may be active then, and this process itself
 # holds open the files that a process must hold.
@@ -22,7 +22,7 @@ apply_on_signals()
 	trap 'SIGNALLED=129' HUP
 	trap 'SIGNALLED=130' INT
 	trap 'SIGNALLED=143' TERM
-	# If the reader of our output is gone, apply still finishes its work.
+	# apply finishes its work even if the reader of our output is gone.
 	trap '' PIPE
 }
 

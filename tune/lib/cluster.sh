@@ -131,7 +131,7 @@ cluster_report()
 		report_field state "${NODE_STATE[i]}"
 		text+=", \"status\": ${NODE_STATUS[i]}"
 		report_field stderr "${NODE_ERR[i]}"
-		# Its own document, as it is
+		# The node's own document stands as it is.
 		[[ ${NODE_OUT[i]} == '{'* ]] || NODE_OUT[i]=null
 		print '%s\n  {%s, "document": %s}' "$comma" "$text" \
 			"${NODE_OUT[i]%$'\n'}"
@@ -186,7 +186,7 @@ cluster_apply()
 	return "$STATUS_NODE"
 }
 
-# After apply: names the nodes on which revert failed.
+# Reverts on all nodes after an apply, and names those on which that failed.
 cluster_revert()
 {
 	local i

@@ -8,7 +8,7 @@
 #   cpulist_mask LIST LIKE       MASK: with as many digits as LIKE, a mask; or 1
 #                                if a CPU has no place in it
 
-# More than any kernel of Debian is built for.
+# No kernel of Debian is built for more CPUs.
 CPULIST_LIMIT=8192
 
 # cpulist_parse LIST: sets the caller's cpus, an array with each CPU as an

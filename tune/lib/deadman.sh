@@ -57,7 +57,7 @@ deadman_main()
 	# end.
 	exec {never}<> <(:)
 	read -r -t "$seconds" -u "$never" || true
-	# If the folder was removed meanwhile, do not make it again.
+	# The folder may have been removed meanwhile: do not make it again.
 	[[ -e $STATE ]] || return 0
 	LOCK_WAIT_S=86400
 	journal_lock

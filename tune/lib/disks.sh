@@ -150,7 +150,8 @@ disks_report()
 		disks_line 'destroyed' "${DISK_HOLDS[i]}"
 		disks_line 'note' "${DISK_NOTE[i]}"
 	done
-	# What must not be done is not there to be pasted.
+	# Commands that must not be run are comments, so that they are not
+	# pasted.
 	! disks_refused || off='# '
 	for i in "${!STEPS[@]}"; do
 		disk_step_text "$i"

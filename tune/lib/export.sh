@@ -30,7 +30,7 @@ export_text()
 	local -A sections=() seen=()
 	local line section rest=''
 
-	# Later lines win.
+	# Later lines win, so they are read first.
 	for ((line = ${#LINE_KNOB[@]} - 1; line >= 0; line--)); do
 		[[ ! ${seen[${LINE_KNOB[line]}:${LINE_GLOB[line]}]:-} ]] || continue
 		seen[${LINE_KNOB[line]}:${LINE_GLOB[line]}]=1

@@ -60,10 +60,10 @@ file_selected()
 	fi
 }
 
-# For root every file seems writable.  But a file without write permission in its
-# mode fails when opened: in /sys and /proc by the kernel's rule, in a tree by ours.
-# FILE_EXACT checks the mode in /sys, too, which costs a fork.  apply does not set
-# it, since the write itself shows it.
+# Every file seems writable to root.  But a file without write permission in its
+# mode fails when opened: in /sys and /proc by the kernel's rule, in a tree by
+# ours.  FILE_EXACT checks the mode in /sys, too, which costs a fork.  apply
+# does not set it, since the write itself shows it.
 declare -gA file_readonly=()
 file_readonly_known=
 
@@ -132,7 +132,7 @@ file_write_tree()
 		value=${value// /$'\t'}
 	fi
 	value+=$end
-	# Not truncated by opening it: see above.
+	# The file is not truncated by opening it: see above.
 	if ! printf '%s' "$value" 1<>"$ROOT$path"; then
 		WHY="$path: can't be written"
 		return 1

@@ -50,9 +50,9 @@ hold_main()
 	else
 		print 'held\n'
 	fi
-	# Its reader would wait for it without end.
+	# A reader that got no "held" would wait for it without end.
 	[[ ! $PRINT_WHY ]] || hold_revert "$STATUS_FILE"
-	# This wait ends at the end of standard input and, unlike read, at a signal.
+	# cat ends at the end of standard input and, unlike read, at a signal.
 	run_command cat >/dev/null
 	hold_revert "${SIGNALLED:-$RUN_STATUS}"
 }

@@ -259,7 +259,7 @@ journal_parse()
 
 	[[ $rest == *$'\t.' ]] || journal_damaged "line $number is torn"
 	rest=${rest%.}
-	# Not read -a: it would take empty fields as none.
+	# read -a would take empty fields as none.
 	while [[ $rest ]]; do
 		printf -v field '%b' "${rest%%$'\t'*}"
 		journal_escape "$field"

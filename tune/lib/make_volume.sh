@@ -70,7 +70,7 @@ disk_run()
 	else
 		tool_run "${words[@]}"
 	fi && return 0
-	# Its first line is the reason; a usage text may follow.
+	# The tool's first line is the reason; a usage text may follow.
 	WHY=${OUT%%$'\n'*}
 	[[ $WHY ]] || WHY="exit status $STATUS"
 	return 1

@@ -29,7 +29,7 @@ readonly STATUS_INCOMPLETE=7
 # SILENCE is a descriptor for messages that are to be lost.  It is open for reading:
 # nothing is opened for writing.
 exec {SILENCE}</dev/null
-# Why something could not be written to stdout; empty: all was
+# The reason why something could not be written to stdout; empty: all was
 PRINT_WHY=
 
 # shorten TEXT: SHORT, which has each word of it, but of a word of more than 200
@@ -48,7 +48,7 @@ shorten()
 		rest=${rest:${#word}}
 		if ((${#word} > 200)); then
 			head=${word::99} tail=${word: -99}
-			# In UTF-8, these bytes are inside of a character.
+			# These bytes are inside of a character in UTF-8.
 			while [[ $head == *[$'\x80'-$'\xbf'] ]]; do
 				head=${head%?}
 			done

@@ -6,8 +6,8 @@
 # (netlink: status 1 and "netlink error: ..."; ioctl: 70 to 92 and "Cannot ...:
 # ..."), so that the words are what counts.
 
-# What was in force when it was last read, by "KNOB NIC": for showing an act
-# without reading once more.  Never for deciding.
+# The settings in force when they were last read, by "KNOB NIC".  They serve to
+# show an act without reading once more, and never to decide.
 declare -gA NIC_SEEN
 
 # nic_targets [NAME...]: sets TARGETS to the interfaces with hardware behind them.

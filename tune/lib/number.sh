@@ -16,7 +16,7 @@ NUMBER_MAX=999999999999999999
 
 number_is()
 {
-	# Not "=~", which would take the caller's BASH_REMATCH from it.
+	# "=~" would take the caller's BASH_REMATCH from it.
 	[[ $1 == 0 || ($1 == [1-9]* && $1 != *[!0-9]* && ${#1} -le 18) ]] &&
 		(($1 >= $2 && $1 <= $3))
 }

@@ -93,7 +93,8 @@ plan_last_line()
 	return 1
 }
 
-# Has a later line the same knob, and the same targets or all?
+# plan_is_overridden LINE: 0 if a later line has the same knob, and the same
+# targets or all.
 plan_is_overridden()
 {
 	local later
@@ -105,7 +106,7 @@ plan_is_overridden()
 			return 0
 		fi
 	done
-	# Or do they all go to later lines, target by target?
+	# Each target may have a later line of its own.
 	plan_matches_target "$1"
 }
 
@@ -128,7 +129,7 @@ plan_add()
 	E_LIFETIME+=("$LIFETIME") E_RISK+=("$RISK")
 }
 
-# Of the last one added
+# Probes the entry that was added last.
 plan_probe()
 {
 	local last=$((${#E_KNOB[@]} - 1))
@@ -141,7 +142,7 @@ plan_probe()
 		{ [[ $READ ]] || knob_get "$knob" "$target"; }; then
 		known=1
 	elif [[ $SUPPORT == supported ]]; then
-		# What can't be read can't be put back.
+		# A value that can't be read can't be put back.
 		SUPPORT=unsupported why=$WHY VALUE=''
 	fi
 	E_NOW+=("$VALUE") E_KNOWN+=("$known")
@@ -173,7 +174,7 @@ plan_lacks()
 	for i in "${!E_KNOB[@]}"; do
 		[[ ${E_NEED[i]} == set && ${E_SUPPORT[i]} != supported ]] ||
 			continue
-		# One that is as wanted already needs no permission.
+		# An entry that is as wanted already needs no permission.
 		[[ ! ${E_KNOWN[i]} || ${E_NOW[i]} != "${E_GOAL[i]}" ]] ||
 			continue
 		LACKS=$i

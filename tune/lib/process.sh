@@ -18,7 +18,7 @@ process_start()
 	START=''
 	[[ ${1:-} && -r /proc/$1/stat ]] || return 1
 	read -r stat <"/proc/$1/stat" || return 1
-	# Its name, in parentheses, may hold anything.
+	# The program's name, in parentheses, may hold anything.
 	read -r -a fields <<<"${stat##*) }"
 	# A zombie holds nothing.
 	[[ ${fields[0]} != [ZX] ]] || return 1

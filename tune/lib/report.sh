@@ -300,7 +300,8 @@ report_plan_text()
 		return 0
 	fi
 	report_short "${E_GOAL[i]}"
-	# Only the beginning of a long list fits; the wanted value says more.
+	# The beginning of a long list alone fits; if it is the same, the wanted
+	# value says more.
 	[[ $SHORT != "$now" ]] || report_short "${E_WANTED[i]}"
 	TEXT+=" -> $SHORT"
 }

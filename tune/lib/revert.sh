@@ -156,7 +156,7 @@ revert_claim()
 	case ${J_STATE[$1]}:${J_RESULT[$1]} in
 	doing:* | done:applied | done:clamped) return 0 ;;
 	done:reverted) return 1 ;;
-	# It was not set by itself, but may have moved with others.
+	# The entry was not set by itself, but may have moved with others.
 	*) [[ $J_CHANGING && ! $J_COMPLETE ]] ;;
 	esac
 }
@@ -166,7 +166,7 @@ revert_claim()
 revert_is_as_left()
 {
 	if [[ $J_BOOT != "$BOOT" ]]; then
-		# After a reboot, lines without a sync may be lost.
+		# Lines without a sync may be lost by a reboot.
 		[[ $NOW == "${J_WANTED[$1]}" || $NOW == "${J_VALUE[$1]}" ]]
 		return
 	fi
@@ -301,7 +301,8 @@ revert_rank()
 {
 	case $1 in
 	failed | denied) worst=$STATUS_INCOMPLETE ;;
-	# What is away for now may come back, with the value that blinktune set.
+	# A target that is away for now may come back, with the value that
+	# blinktune set.
 	unsupported) [[ $how == keep ]] || worst=$STATUS_INCOMPLETE ;;
 	conflict) [[ $worst != 0 ]] || worst=$STATUS_CONFLICT ;;
 	esac

@@ -55,7 +55,7 @@ stray_look()
 	[[ $holds && $state && $root == "$ROOT" ]] && process_start "$1" ||
 		return 0
 	! stray_is_named "$1" || return 0
-	# In a subshell, as a journal that is damaged ends the program.
+	# A damaged journal ends the program, so read it in a subshell.
 	if (stray_is_in_journal "$1" "$state"); then
 		known=1
 		[[ $state != "$STATE" ]] || return 0

@@ -65,7 +65,7 @@ unit_is_installed()
 		[[ $OUT == LoadState=loaded ]]
 }
 
-# One call for all that run, one for any other.
+# All units that run are asked by one call, any other by its own.
 unit_triggers()
 {
 	local names=("$1")

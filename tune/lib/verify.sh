@@ -54,7 +54,8 @@ verify_plan()
 	for i in "${!E_KNOB[@]}"; do
 		result=differs
 		if [[ ! ${E_KNOWN[i]} ]]; then
-			# What isn't there can't differ, unless it must be there.
+			# A setting that isn't there can't differ, unless it
+			# must be there.
 			result=${E_SUPPORT[i]}
 			[[ ${E_NEED[i]} == try ]] || status=$STATUS_DIFFERS
 		elif [[ ${E_NOW[i]} == "${E_GOAL[i]}" ]]; then
@@ -117,7 +118,7 @@ verify_entry()
 	fi
 }
 
-# Only what differs, and how much does not; all of it with -v.
+# Prints what differs, and how many settings do not; all of them with -v.
 verify_print()
 {
 	local i good=0 results=("${R_RESULT[@]}")
