@@ -32,15 +32,15 @@
 /* Each line as it is printed. */
 /* clang-format off */
 static const char help[] =
-"Usage: blinkd --key-file=FILE --listen=ADDRESS:PORT [OPTION]...\n"
+"Usage: blinkd --key-file=FILE --listen=ADDRESS[:PORT] [OPTION]...\n"
 "Run commands for blinksh, if the client has the cluster's key.  SIGTERM stops\n"
 "the daemon and its jobs.\n"
 "\n"
 "  --key-file=FILE    read the key, which 'blinksh keygen' makes, from a\n"
 "                     file or a descriptor, fd:N ($BLINK_KEY)\n"
-"  --listen=ADDRESS:PORT\n"
-"                     receive datagrams there; clients use the same\n"
-"                     address\n"
+"  --listen=ADDRESS[:PORT]\n"
+"                     receive datagrams there (port 7300); clients use the\n"
+"                     same address\n"
 "  --allow=DIR        run only programs below DIR; may be given again\n"
 "                     (the folder of blinkd itself)\n"
 "  --foreground       stay in the foreground; print a line when ready\n"

@@ -371,6 +371,18 @@ case_listen()
 	daemon_refused 192.0.2.1:7300 'not an address of this machine'
 }
 
+case_default_port()
+{
+	local port
+
+	port=$(sed -n 's/^#define ADDRESS_PORT_DEFAULT //p' \
+		"$REPO/src/net/address.h")
+	"$BIN/blinkd" --help >out
+	expect_match "port ${port}[;)]" out
+	"$BIN/blinksh" --help >out
+	expect_match "port ${port}[;)]" out
+}
+
 case_usage()
 {
 	local line
