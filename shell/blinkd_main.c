@@ -33,8 +33,9 @@
 /* clang-format off */
 static const char help[] =
 "Usage: blinkd --key-file=FILE --listen=ADDRESS[:PORT] [OPTION]...\n"
-"Run commands for blinksh, if the client has the cluster's key.  SIGTERM stops\n"
-"the daemon and its jobs.\n"
+"Run commands for blinksh, if the client has the cluster's key.  When the daemon\n"
+"is ready, it prints its address and process ID, and is in the background.\n"
+"SIGTERM stops it and its jobs.\n"
 "\n"
 "  --key-file=FILE    read the key, which 'blinksh keygen' makes, from a\n"
 "                     file or a descriptor, fd:N ($BLINK_KEY)\n"
@@ -43,7 +44,7 @@ static const char help[] =
 "                     same address\n"
 "  --allow=DIR        run only programs below DIR; may be given again\n"
 "                     (the folder of blinkd itself)\n"
-"  --foreground       stay in the foreground; print a line when ready\n"
+"  --foreground       stay in the foreground; print the address when ready\n"
 "  --memory=SIZE      limit each process's address space, as 2G (no\n"
 "                     limit)\n"
 "  --processes=N      limit the processes at the same time; 0: no limit\n"
@@ -262,14 +263,27 @@ static int open_all(struct options *options, struct daemon **daemon,
 	return ret;
 }
 
-/* The parent waits until the child is ready, or has said why it is not. */
-__attribute__((noreturn)) static void wait_until_ready(int fd, pid_t child)
+/* A daemon whose standard output is lost still serves. */
+static void print_ready(const struct daemon *daemon, const char *process)
 {
+	printf("blinkd: listening on %s%s\n", daemon_node(daemon), process);
+	(void)stdout_finish();
+}
+
+/* The parent waits until the child is ready, or has said why it is not.  It
+ * prints the child's number, which the shell does not learn. */
+__attribute__((noreturn)) static void
+wait_until_ready(const struct daemon *daemon, int fd, pid_t child)
+{
+	char process[32];
 	int status;
 	char byte;
 
-	if (read(fd, &byte, 1) == 1)
+	if (read(fd, &byte, 1) == 1) {
+		snprintf(process, sizeof(process), ", process %d", child);
+		print_ready(daemon, process);
 		_exit(EXIT_DONE);
+	}
 	if (waitpid(child, &status, 0) == child && WIFEXITED(status))
 		_exit(WEXITSTATUS(status));
 	_exit(EXIT_RESOURCES);
@@ -277,7 +291,8 @@ __attribute__((noreturn)) static void wait_until_ready(int fd, pid_t child)
 
 /* Returns in the child, with the end of a pipe that tells the parent when the
  * child is ready. */
-static int go_to_background(struct failure *failure)
+static int go_to_background(const struct daemon *daemon,
+			    struct failure *failure)
 {
 	int ready[2];
 	pid_t child;
@@ -289,7 +304,7 @@ static int go_to_background(struct failure *failure)
 		return failure_set(failure, EXIT_RESOURCES, "fork", errno, "");
 	if (child > 0) {
 		close(ready[1]);
-		wait_until_ready(ready[0], child);
+		wait_until_ready(daemon, ready[0], child);
 	}
 	close(ready[0]);
 	setsid();
@@ -303,9 +318,7 @@ static void say_ready(const struct daemon *daemon, int ready_fd)
 	int null_fd;
 
 	if (ready_fd < 0) {
-		printf("blinkd: listening on %s\n", daemon_node(daemon));
-		/* A daemon whose standard output is lost still serves. */
-		(void)stdout_finish();
+		print_ready(daemon, "");
 		return;
 	}
 	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -325,7 +338,7 @@ static int serve(struct daemon *daemon, bool foreground,
 	int ret;
 
 	if (!foreground) {
-		ready_fd = go_to_background(failure);
+		ready_fd = go_to_background(daemon, failure);
 		if (ready_fd < 0)
 			return ready_fd;
 	}

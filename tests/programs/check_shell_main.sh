@@ -383,6 +383,21 @@ case_default_port()
 	expect_match "port ${port}[;)]" out
 }
 
+case_background()
+{
+	local address=127.0.0.98:$PORT pid
+
+	timeout 120 "$BIN/blinkd" --listen="$address" >said 2>err </dev/null
+	expect_empty err
+	pid=$(sed -n "s/^blinkd: listening on $address, process //p" said)
+	[[ $pid =~ ^[0-9]+$ && $(wc -l <said) = 1 ]] || fail "$(cat said)"
+	# shellcheck disable=SC2064 # now
+	trap "kill $pid" EXIT
+	[ "$(cat "/proc/$pid/comm")" = blinkd ]
+	sh_run -w "$address" ping
+	[ "$status" = 0 ]
+}
+
 case_usage()
 {
 	local line
