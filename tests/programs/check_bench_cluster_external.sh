@@ -6,11 +6,6 @@
 # shellcheck source=tests/programs/bench_lib.sh
 . "$(dirname "$0")/bench_lib.sh"
 
-if [ "$SANITIZED" ]; then
-	skip bench_cluster_external "the benchmarks are not built in this variant"
-	finish
-fi
-
 readonly MEMORY=12582912
 readonly SIZES="BENCH_CLUSTER_PART=10000000 BENCH_CLUSTER_MEMORY=$MEMORY
 	BENCH_CLUSTER_LATE_RATE=20000000

@@ -9,11 +9,6 @@
 # shellcheck source=tests/programs/tool_lib.sh
 . "$(dirname "$0")/tool_lib.sh"
 
-if [ "$SANITIZED" ]; then
-	skip run "nothing of it is compiled"
-	finish
-fi
-
 # make_tests: the tree, with nothing in it but tests/run
 make_tests()
 {
@@ -42,9 +37,9 @@ program()
 run_tests()
 {
 	status=0
-	env -u LANES RETRY="${retry:-}" VARIANT=dyn BUILD=build BIN=bin \
-		TIMEOUT_S="${limit_s:-60}" tree/tests/run "$@" >out 2>&1 \
-		</dev/null || status=$?
+	env -u LANES RETRY="${retry:-}" VARIANT="${variant:-dyn}" BUILD=build \
+		BIN=bin TIMEOUT_S="${limit_s:-60}" tree/tests/run "$@" \
+		>out 2>&1 </dev/null || status=$?
 }
 
 # said: ./out, no line of which looks like one of this test's own
@@ -107,6 +102,19 @@ case_sums()
 	expect_match '^  *skip two: a reason$' out
 	expect_match '^  *skip elsewhere: no such device$' out
 	expect_match '^  *skip silent$' out
+}
+
+case_sanitizer()
+{
+	make_tests
+	echo 'echo ok one' | script check_sort_a
+	echo 'echo ok two' | script check_tune_a
+	variant=asan run_tests
+	expect_sums '1 passed, 0 failed, 0 skipped'
+	variant=asan run_tests check_tune_a
+	expect_sums '1 passed, 0 failed, 0 skipped'
+	run_tests
+	expect_sums '2 passed, 0 failed, 0 skipped'
 }
 
 case_nothing_tested()
@@ -438,6 +446,7 @@ check loud_reads case_loud_reads
 check early_readers case_early_readers
 check sums case_sums
 check static_twins case_static_twins
+check sanitizer case_sanitizer
 check nothing_tested case_nothing_tested
 check cmocka_failure case_cmocka_failure
 check static_failures case_static_failures

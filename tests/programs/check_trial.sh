@@ -11,11 +11,6 @@ TESTED=(run_trial) TESTED_AS=blinktrial
 RECORDS=2000
 ROUNDS=$((QUICK ? 2 : 6))
 
-if [ "$SANITIZED" ]; then
-	skip trial "Python has no sanitizer"
-	finish
-fi
-
 run_trial()
 {
 	timeout 300 "$TRIAL" "$@"

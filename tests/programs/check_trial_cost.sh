@@ -12,11 +12,6 @@ TESTED=(run_trial) TESTED_AS=blinktrial
 PRICES=$REPO/results/prices-example.csv
 TREES=$REPO/tests/data/machines
 
-if [ "$SANITIZED" ]; then
-	skip trial_cost "Python has no sanitizer"
-	finish
-fi
-
 run_trial()
 {
 	timeout 300 "$TRIAL" --scenario=pagecache --records=2000 --out=record \

@@ -15,11 +15,6 @@ BYTES=$((RECORDS * 100))
 # Sectors, but no whole number of pages, and 2 MiB to be read behind the records.
 DEVICE_BYTES=$(((BYTES / 4096 + 1025) * 4096 + 512))
 
-if [ "$SANITIZED" ]; then
-	skip trial_devices "Python has no sanitizer"
-	finish
-fi
-
 head -c $DEVICE_BYTES /dev/urandom >"$SCRATCH/before"
 "$BIN/blinkgen" $RECORDS "$SCRATCH/in"
 "$BIN/blinksort" "$SCRATCH/in" -o "$SCRATCH/want"

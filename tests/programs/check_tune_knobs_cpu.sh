@@ -8,11 +8,6 @@
 # shellcheck disable=SC2317 # cases are called by check
 . "$(dirname "$0")/tool_lib.sh"
 
-if [ "$SANITIZED" ]; then
-	skip "$(basename "$0" .sh)" 'nothing of blinktune is compiled'
-	finish
-fi
-
 TUNE=$REPO/tune
 MACHINES=$REPO/tests/data/machines
 readonly MACHINES

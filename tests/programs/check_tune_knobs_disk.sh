@@ -9,11 +9,6 @@
 # shellcheck source=tests/programs/knob_lib.sh
 . "$(dirname "$0")/knob_lib.sh"
 
-if [ "$SANITIZED" ]; then
-	skip "$(basename "$0" .sh)" 'nothing of blinktune is compiled'
-	finish
-fi
-
 disk_knobs=(read-ahead io-scheduler drive-look-ahead drive-write-cache
 	md-stripe-cache)
 
