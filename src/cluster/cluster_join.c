@@ -282,8 +282,9 @@ static int hear_of_failure(struct cluster *cluster, unsigned node)
 
 	return error ? error
 		     : failure_set(cluster->failure, EXIT_PEER, NULL, 0,
-				   "rank %u (%.80s) has nothing to say", node,
-				   cluster->rank.names[node]);
+				   "rank %u (%.80s) sent an empty "
+				   "hello: " EXCHANGE_FAULTY,
+				   node, cluster->rank.names[node]);
 }
 
 static int hear_hellos(struct cluster *cluster)
@@ -300,10 +301,9 @@ static int hear_hellos(struct cluster *cluster)
 			return hear_of_failure(cluster, i);
 		error = cluster_hello_decode(&cluster->hellos[i], hello, bytes);
 		if (error == -EBADMSG)
-			return exchange_blame(cluster->exchange, i,
-					      cluster->failure,
-					      "says hello with a number that "
-					      "cannot be");
+			return exchange_blame(
+				cluster->exchange, i, cluster->failure,
+				"sent an impossible hello: " EXCHANGE_FAULTY);
 		if (error)
 			return failure_set(cluster->failure, EXIT_USAGE, NULL,
 					   0,

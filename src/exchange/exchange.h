@@ -227,6 +227,9 @@ void exchange_announce_delay(struct exchange *exchange, uint32_t delay_ms);
  * already, tell them that one. */
 void exchange_fail(struct exchange *exchange, const struct failure *failure);
 
+/* The end of a reason to blame a rank whose numbers are impossible. */
+#define EXCHANGE_FAULTY "it is faulty or of another version"
+
 /* The node has said something impossible.  *failure names it and says why
  * (EXIT_PEER); exchange_fail() then tells all other ranks.  Returns -errno.  A
  * failure that is known already stays. */

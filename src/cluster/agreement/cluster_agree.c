@@ -306,10 +306,11 @@ static int check_input(const struct peer *peer, unsigned own,
 	    !part_is_good(peer, node_count) ||
 	    (hello->record_count > 0 &&
 	     !cluster_roles_have(hello->roles, CLUSTER_ROLE_READ)))
-		return failure_set(failure, EXIT_PEER, NULL, 0,
-				   "rank %u (%.80s) says of its input what "
-				   "cannot be",
-				   peer->rank, peer->name);
+		return failure_set(
+			failure, EXIT_PEER, NULL, 0,
+			"rank %u (%.80s) sent impossible numbers of its "
+			"input: " EXCHANGE_FAULTY,
+			peer->rank, peer->name);
 	return 0;
 }
 

@@ -95,8 +95,8 @@ static int update(struct cluster_division *division,
 	if (input_division_update(&division->division, told, &bad) == 0)
 		return 0;
 	return exchange_blame(division->exchange, bad, failure,
-			      "has taken %" PRIu64
-			      " records of the input, not what was its own",
+			      "claims an impossible %" PRIu64
+			      " records of the shared input: " EXCHANGE_FAULTY,
 			      told[bad].taken);
 }
 

@@ -261,8 +261,9 @@ static int take_messages(struct cluster_keep *keep, struct failure *failure)
 	}
 	if (kept_runs_take(keep->kept, keep->wave, bytes, &bad) == 0)
 		return 0;
-	return exchange_blame(keep->exchange, keep->source[bad], failure,
-			      "sends a batch that cannot be one of its input");
+	return exchange_blame(
+		keep->exchange, keep->source[bad], failure,
+		"sent an impossible batch of its input: " EXCHANGE_FAULTY);
 }
 
 static void end_slice(struct cluster_keep *keep)

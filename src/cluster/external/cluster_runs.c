@@ -69,8 +69,10 @@ static int tell_limits(struct cluster_runs *runs,
 			.kept_records = MIN(load_le64(told + 24), UINT32_MAX),
 		};
 		if (runs->limits[i].block_records == 0)
-			error = exchange_blame(runs->exchange, i, failure,
-					       "has blocks of no records");
+			error = exchange_blame(
+				runs->exchange, i, failure,
+				"sent impossible limits, blocks of no "
+				"records: " EXCHANGE_FAULTY);
 	}
 	free(all.all);
 	return error;
@@ -212,7 +214,8 @@ static int read_head(struct cluster_runs *runs, unsigned node,
 {
 	if (byte_count < SAMPLE_HEAD_BYTES)
 		return exchange_blame(runs->exchange, node, failure,
-				      "says nothing of its runs");
+				      "sent a list of its runs that is too "
+				      "short: " EXCHANGE_FAULTY);
 	runs->run_count[node] = load_le32(bytes);
 	runs->record_count[node] = load_le64(bytes + 4);
 	if (runs->run_count[node] > cluster_runs_max(runs, node))
@@ -282,7 +285,8 @@ static int make_cuts(struct cluster_runs *runs,
 			      &bad, failure);
 	if (error == -EBADMSG)
 		return exchange_blame(runs->exchange, bad, failure,
-				      "says of its runs what cannot be");
+				      "sent an impossible sample of its "
+				      "runs: " EXCHANGE_FAULTY);
 	return error;
 }
 
@@ -399,9 +403,9 @@ static int read_parts(struct cluster_runs *runs, const struct run_index *index,
 		error = run_part_read(&runs->part, &message, begin, end,
 				      failure);
 		if (error == -EBADMSG)
-			error = exchange_blame(
-				runs->exchange, i, failure,
-				"says of our part of its runs what cannot be");
+			error = exchange_blame(runs->exchange, i, failure,
+					       "sent an impossible list of run "
+					       "blocks: " EXCHANGE_FAULTY);
 	}
 	return error;
 }
@@ -560,7 +564,8 @@ static int read_wants(struct cluster_runs *runs, const struct run_index *index,
 		return failure_no_memory(failure);
 	if (!read_numbers(runs, index, node, bytes + WANTS_HEAD_BYTES, wants))
 		return exchange_blame(runs->exchange, node, failure,
-				      "wants blocks that cannot be its own");
+				      "asked for run blocks outside of its "
+				      "part: " EXCHANGE_FAULTY);
 	runs->wave_count = MAX(runs->wave_count, piece_count);
 	return 0;
 }

@@ -248,8 +248,7 @@ static void hear(struct mpi *x, unsigned node, size_t byte_count)
 
 	if (!take_note_from(x, node, byte_count))
 		exchange_blame(&x->base, node, &failure,
-			       "sent an impossible message: it is faulty or of "
-			       "another version");
+			       "sent an impossible message: " EXCHANGE_FAULTY);
 }
 
 static bool listen_on(struct mpi *x)
