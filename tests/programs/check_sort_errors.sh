@@ -28,6 +28,18 @@ case_missing_input()
 	expect_refused 2 '' "" -o out
 }
 
+# blinkd runs its jobs in the folder /.
+case_relative_input()
+{
+	local out=$PWD/out
+
+	cd /
+	expect_status 3 "${BLINKSORT[@]}" no-such -o "$out" 2>"$STDERR"
+	expect_match ': no-such: cannot open in the folder /: No such' "$STDERR"
+	expect_status 3 "${BLINKSORT[@]}" /no-such -o "$out" 2>"$STDERR"
+	expect_match ': /no-such: cannot open: No such' "$STDERR"
+}
+
 case_input_is_no_file()
 {
 	local io
@@ -92,6 +104,7 @@ case_folder_not_writable()
 }
 
 check missing_input case_missing_input
+check relative_input case_relative_input
 check input_is_no_file case_input_is_no_file
 check partial_record case_partial_record
 if [ -n "$am_root" ] && cannot be_nobody; then

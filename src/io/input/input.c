@@ -98,6 +98,18 @@ static int take_device(struct input_file *file, uint64_t device_bytes,
 	return 0;
 }
 
+/* blinkd runs its jobs in the folder /: there a relative name mostly leads
+ * nowhere, and the line that blinksh shows must say why. */
+static int cannot_open(const char *path, struct failure *failure)
+{
+	int error = errno;
+	char folder[sizeof("/")]; /* no other folder fits */
+	bool in_root = path[0] != '/' && getcwd(folder, sizeof(folder));
+
+	return failure_set(failure, EXIT_FILE, path, error, "cannot open%s",
+			   in_root ? " in the folder /" : "");
+}
+
 static int open_file(struct input_file *file, uint32_t record_size,
 		     uint64_t device_bytes, struct failure *failure)
 {
@@ -106,8 +118,7 @@ static int open_file(struct input_file *file, uint32_t record_size,
 	/* O_NONBLOCK: or a pipe would wait here for its writer. */
 	file->fd = open(file->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (file->fd < 0)
-		return failure_set(failure, EXIT_FILE, file->path, errno,
-				   "cannot open");
+		return cannot_open(file->path, failure);
 	error = check_file(file, failure);
 	if (error == 0 && file->is_device)
 		error = take_device(file, device_bytes, failure);
