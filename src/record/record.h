@@ -19,6 +19,13 @@
 /* Chosen, not measured: each of a few staging buffers must hold a record. */
 #define RECORD_SIZE_MAX (16 * MIB)
 
+/* Follows "N-byte records" in messages: a user who has given no size must learn
+ * that there is one. */
+static inline const char *record_size_note(uint32_t size)
+{
+	return size == RECORD_SIZE_DEFAULT ? " (the default)" : "";
+}
+
 struct record_shape {
 	uint32_t size;	      /* 1 .. RECORD_SIZE_MAX */
 	struct key_list keys; /* complete */

@@ -66,9 +66,12 @@ case_partial_record()
 			expect_refused 3 '' whole in -o out --io="$io"
 		done
 	done
-	head -c 1000 whole >in
-	expect_refused 3 ': is there a header, or another --record-size\?$' in \
-		-o out --record-size=300
+	head -c 1001 whole >in
+	expect_refused 3 ' of 100-byte records \(the default\): is there a header' \
+		in -o out
+	expect_refused 3 \
+		' 300-byte records: is there a header, or another --record-size\?$' \
+		in -o out --record-size=300
 }
 
 # The tests below run as root in most containers, and root may read anything.

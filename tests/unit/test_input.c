@@ -701,7 +701,8 @@ static void input_open__refused(void **state)
 		{ "fifo", 0, -EINVAL, "not a regular file" },
 		{ "/dev/null", 0, -EINVAL, "not a regular file" },
 		{ "part", 12345, -EINVAL,
-		  "12345 bytes are not a whole number of 100-byte records" },
+		  "12345 bytes are not a whole number of 100-byte records (the "
+		  "default): is there" },
 		{ "short", 99, -EINVAL, "99 bytes" },
 	};
 	static const uint8_t bytes[12345];

@@ -287,8 +287,8 @@ static void cut_record_is_named(void **state)
 	assert_string_equal(run_failure.failure.what, "standard input");
 	assert_string_equal(run_failure.failure.why,
 			    "1234567 bytes are not a whole number of 100-byte "
-			    "records: is there a header, or another "
-			    "--record-size?");
+			    "records (the default): is there a header, or "
+			    "another --record-size?");
 	stream_source_close(&source);
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "io/pipe.h"
+#include "record/record.h"
 
 /* What is read at once: it is still in a cache when its keys are read. */
 #define UNIT_BYTES (128 * KIB)
@@ -109,9 +110,10 @@ static int close_ended(struct stream_source *streams, struct failure *failure)
 		return 0;
 	return failure_set(failure, EXIT_FILE, streams->name, 0,
 			   "%" PRIu64 " bytes are not a whole number of "
-			   "%" PRIu32 "-byte records: is there a header, or "
+			   "%" PRIu32 "-byte records%s: is there a header, or "
 			   "another --record-size?",
-			   streams->bytes, record_size);
+			   streams->bytes, record_size,
+			   record_size_note(record_size));
 }
 
 /* --- reading, with the lock held ------------------------------------------ */

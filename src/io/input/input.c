@@ -16,6 +16,7 @@
 #include "io/file_io.h"
 #include "io/filesize.h"
 #include "io/input/sigbus.h"
+#include "record/record.h"
 #include "system/descriptors.h"
 #include "system/residency.h"
 
@@ -128,8 +129,9 @@ static int open_file(struct input_file *file, uint32_t record_size,
 		return failure_set(failure, EXIT_FILE, file->path, 0,
 				   "%" PRIu64
 				   " bytes are not a whole number of "
-				   "%" PRIu32 "-byte records%s",
+				   "%" PRIu32 "-byte records%s%s",
 				   file->size_bytes, record_size,
+				   record_size_note(record_size),
 				   file->is_device && device_bytes == 0
 					   ? ": how many are, --device-bytes "
 					     "says"
