@@ -116,6 +116,30 @@ case_lost()
 
 # Each kind of failure on a node of its own: lost before refused before
 # time-out before failure, whatever the numbers.
+# Each of four ranks sorts alone without --cluster: rank 0 alone says so.
+case_forgotten_cluster()
+{
+	local rank options
+
+	for rank in 0 1 2 3; do
+		"$BIN/blinkgen" 1000 "in.$rank"
+	done
+	sh_run -q -- "$BIN/blinksort" "$PWD/in.%r" -o "$PWD/out.%r"
+	[ "$status" = 0 ]
+	expect_one_line err
+	expect_match "^${nodes[0]}: blinksort: .* 4 nodes.*: --cluster " err
+	for options in "$PWD/out.%r --cluster" "$PWD/out.%r --explain" '- --json'; do
+		# shellcheck disable=SC2086 # words are meant
+		sh_run -q -- "$BIN/blinksort" "$PWD/in.%r" -o $options
+		[ "$status" = 0 ] || fail "$options: $(cat err)"
+		if grep -q -e ': --cluster ' err; then
+			fail "$options: $(cat err)"
+		fi
+	done
+	sh_run -q -w "${nodes[0]}" -- "$BIN/blinksort" "$PWD/in.0" -o out
+	expect_empty err
+}
+
 case_worst_wins()
 {
 	local all='case %r in 0) exit 200;; 1) exec /bin/sleep 60;; esac'

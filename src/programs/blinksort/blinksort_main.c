@@ -16,6 +16,7 @@
 #include "base/template.h"
 #include "cluster/cluster.h"
 #include "io/pipe.h"
+#include "net/rank.h"
 #include "programs/blinksort/blinksort_help.h"
 #include "programs/blinksort/cluster_options.h"
 #include "programs/blinksort/external_options.h"
@@ -615,6 +616,25 @@ static void hint_at_default_size(const struct options *options)
 					    false);
 }
 
+/* blinksh is mostly told to run blinksort on several nodes so that they sort
+ * together.  Rank 0 says for all that they do not, but not in between a
+ * document. */
+static void hint_at_cluster(const struct options *options)
+{
+	const struct options_reader *reader = &options->reader;
+	struct rank_launch launch;
+
+	if (options->cluster.is_cluster || !rank_find_launch(&launch) ||
+	    !launch.is_blinkd || launch.node_count == 1 || launch.rank > 0)
+		return;
+	if (options_given(reader, OPTION_EXPLAIN) ||
+	    (options->streams.is_stdout && options_given(reader, OPTION_JSON)))
+		return;
+	log_warnx("each of %u nodes sorts its own files alone: --cluster lets "
+		  "them sort together",
+		  launch.node_count);
+}
+
 int main(int argc, char **argv)
 {
 	static struct options options = {
@@ -649,6 +669,7 @@ int main(int argc, char **argv)
 			&options.config, &failure) < 0)
 		return rank_report_failure(&failure);
 	hint_at_default_size(&options);
+	hint_at_cluster(&options);
 	if (check_page_size(&failure) < 0)
 		return log_failure(&failure);
 	/* A file beyond the limit is then an error of write(2), which says so,
