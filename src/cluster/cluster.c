@@ -22,8 +22,7 @@ static void add_ns(struct cluster *cluster, enum cluster_figure figure,
 	cluster_report_add_ns(cluster->report, figure, since_ns);
 }
 
-/* --- a pass over the input -------------------------------------------------
- */
+/* --- a pass over the input ------------------------------------------------ */
 
 /* Called in the middle of a pass: other ranks may want to know that we are
  * alive. */
@@ -73,8 +72,7 @@ static int pass(struct cluster *cluster, bool resident, bool partition)
 	return first_failure_get(&cluster->first_failure, cluster->failure);
 }
 
-/* --- the lists of our own records ------------------------------------------
- */
+/* --- the lists of our own records ----------------------------------------- */
 
 static int plan_lists(struct cluster *cluster, uint32_t bucket_count)
 {
@@ -150,8 +148,7 @@ static int arrange_and_exchange(struct cluster *cluster)
 	return error ? error : cluster_exchange(cluster);
 }
 
-/* --- the sort --------------------------------------------------------------
- */
+/* --- the sort ------------------------------------------------------------- */
 
 static int bucket_statically(struct cluster *cluster)
 {
@@ -335,8 +332,7 @@ static void begin_parts(struct cluster *cluster)
 	cluster->output.gathers = cluster->config->gathers;
 }
 
-/* --- the end ---------------------------------------------------------------
- */
+/* --- the end -------------------------------------------------------------- */
 
 static void fill_nodes(struct cluster *cluster)
 {

@@ -37,8 +37,7 @@
 /* An index of 27 bits leaves 37 bits of an entry to the key prefix. */
 #define ALIGNED_SLOTS_MAX ((uint64_t)1 << 27)
 
-/* --- offering --------------------------------------------------------------
- */
+/* --- offering ------------------------------------------------------------- */
 
 void cluster_offer_input(struct cluster *cluster, struct cluster_hello *hello)
 {
@@ -52,8 +51,7 @@ void cluster_offer_input(struct cluster *cluster, struct cluster_hello *hello)
 	hello->input_fd = (uint64_t)input->files[0].fd;
 }
 
-/* --- one address range ------------------------------------------------------
- */
+/* --- one address range ---------------------------------------------------- */
 
 /* The fewest records that end at the border of a huge page; or of a page, if
  * huge pages would leave too few bits to the key prefix. */
@@ -152,8 +150,7 @@ int cluster_map_inputs(struct cluster *cluster, struct failure *failure)
 	return error;
 }
 
-/* --- entries ---------------------------------------------------------------
- */
+/* --- entries -------------------------------------------------------------- */
 
 void cluster_take_entries(const struct cluster *cluster, unsigned node,
 			  uint64_t *entries, uint64_t count)

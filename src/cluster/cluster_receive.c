@@ -29,8 +29,7 @@ static struct exchange_length length_of(const void *context, unsigned source,
 	};
 }
 
-/* --- arriving --------------------------------------------------------------
- */
+/* --- arriving ------------------------------------------------------------- */
 
 /* Buckets that are complete from all sources may be ordered. */
 static void raise_ready(struct cluster *cluster)
@@ -254,8 +253,7 @@ static bool idle(void *context)
 	       orderer_try(&cluster->orderer, 0) == ORDERER_MORE;
 }
 
-/* --- all of it -------------------------------------------------------------
- */
+/* --- all of it ------------------------------------------------------------ */
 
 static void announce_oversized(struct cluster *cluster)
 {

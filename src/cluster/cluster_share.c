@@ -6,12 +6,13 @@
  * lower ranks below our own, records of higher ranks behind our own.  So slots
  * ascend with ranks, and equal keys keep their order.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "cluster/collective/cluster_allgather.h"
 #include "cluster/cluster_state.h"
-#include "cluster/collective/cluster_totals.h"
+#include "exchange/exchange_buffers.h"
 #include "sort/sort_setup.h"
 
 static uint64_t announced_records(const struct cluster *cluster,
@@ -74,27 +75,116 @@ static void count_shares(struct cluster *cluster)
 	}
 }
 
-/* The same, told by all. */
-static int learn_shares(struct cluster *cluster)
-{
-	struct cluster_send *send = &cluster->send;
-	uint64_t *sent = malloc(cluster->rank.node_count * sizeof(*sent));
-	struct cluster_totals totals = {
-		.sent = sent,
-		.whole_count = cluster->agreement.whole_count,
-		.shares = cluster->receive.shares,
-	};
-	int error;
+/* --- shares that ranks tell each other -------------------------------------
+ *
+ * Where ranks know only what comes to themselves there are two collectives of 8
+ * bytes for each pair of ranks: each rank tells each other what it has for it,
+ * and adds up what it hears; then each tells all its sum.  So no rank gets the
+ * n * n numbers of which these are the sums (exchange_knows_all()).
+ */
 
-	if (!sent)
-		return failure_no_memory(cluster->failure);
-	for (unsigned i = 0; i < cluster->rank.node_count; i++)
-		sent[i] = send->targets[i].count;
-	error = cluster_totals_learn(&totals, &cluster->rank, cluster->exchange,
-				     cluster->failure);
-	free(sent);
+#define NUMBER_BYTES 8
+
+static struct exchange_length
+number_length(const void *context, unsigned source, unsigned destination)
+{
+	(void)context, (void)source, (void)destination;
+	return (struct exchange_length){ NUMBER_BYTES, 1, 0 };
+}
+
+/* No sum of good numbers is more than the whole: one that is ends the run. */
+static int add_up(struct cluster *cluster,
+		  const struct exchange_buffers *messages, uint64_t *share)
+{
+	uint64_t whole = cluster->agreement.whole_count;
+	unsigned own = cluster->rank.rank;
+
+	*share = cluster->send.targets[own].count;
+	for (unsigned i = 0; i < cluster->rank.node_count; i++) {
+		uint64_t records = i == own ? 0
+					    : load_le64(messages->all +
+							messages->offset[i]);
+
+		if (records > whole - *share)
+			return exchange_blame(
+				cluster->exchange, i, cluster->failure,
+				"has %" PRIu64 " records for rank %u, of the "
+				"%" PRIu64 " that there are",
+				records, own, whole);
+		*share += records;
+	}
+	return 0;
+}
+
+/* Each rank tells each other what it has for it. */
+static int learn_own(struct cluster *cluster, uint64_t *share)
+{
+	unsigned count = cluster->rank.node_count;
+	struct exchange_buffers *messages = calloc(1, sizeof(*messages));
+	uint8_t *numbers = malloc(count * (size_t)NUMBER_BYTES);
+	int error = -ENOMEM;
+
+	if (!messages || !numbers) {
+		failure_no_memory(cluster->failure);
+		goto end;
+	}
+	messages->length = number_length;
+	for (unsigned i = 0; i < count; i++) {
+		messages->own[i] = numbers + i * (size_t)NUMBER_BYTES;
+		messages->own_bytes[i] = NUMBER_BYTES;
+		store_le64(numbers + i * (size_t)NUMBER_BYTES,
+			   cluster->send.targets[i].count);
+	}
+	error = exchange_send_buffers(cluster->exchange, messages,
+				      cluster->failure);
+	if (error == 0)
+		error = add_up(cluster, messages, share);
+	free(messages->all);
+end:
+	free(messages);
+	free(numbers);
 	return error;
 }
+
+/* The sums are those of all records. */
+static int read_shares(struct cluster *cluster, const uint64_t *told)
+{
+	uint64_t left = cluster->agreement.whole_count;
+
+	for (unsigned i = 0; i < cluster->rank.node_count; i++) {
+		if (told[i] > left)
+			return exchange_blame(
+				cluster->exchange, i, cluster->failure,
+				"gets %" PRIu64 " records, and %" PRIu64
+				" are left",
+				told[i], left);
+		cluster->receive.shares[i] = told[i];
+		left -= told[i];
+	}
+	if (left == 0)
+		return 0;
+	return failure_set(cluster->failure, EXIT_PEER, NULL, 0,
+			   "no rank gets %" PRIu64 " of %" PRIu64 " records",
+			   left, cluster->agreement.whole_count);
+}
+
+/* Each rank tells all others what it gets. */
+static int learn_shares(struct cluster *cluster)
+{
+	uint64_t share, *told;
+	int error = learn_own(cluster, &share);
+
+	if (error)
+		return error;
+	error = cluster_allgather_words(&cluster->rank, cluster->exchange,
+					&share, 1, &told, cluster->failure);
+	if (error == 0)
+		error = read_shares(cluster, told);
+	free(told);
+	return error;
+}
+
+/* --- whether shares are equal enough -------------------------------------- */
 
 /* Are other ranks' shares needed: for whether they are too unequal, or for
  * where ours begins in the one file? */
@@ -318,27 +408,19 @@ static int gather_kept(struct cluster *cluster, uint64_t own_count,
 {
 	unsigned count = cluster->rank.node_count;
 	const uint64_t *shares = cluster->receive.shares;
-	uint8_t own[8];
-	struct cluster_allgather gather = {
-		.rank = &cluster->rank,
-		.own = own,
-		.own_bytes = sizeof(own),
-	};
-	int error;
+	uint64_t *told;
+	int error = cluster_allgather_words(&cluster->rank, cluster->exchange,
+					    &own_count, 1, &told, failure);
 
-	store_le64(own, own_count);
-	for (unsigned i = 0; i < count; i++)
-		gather.bytes[i] = sizeof(own);
-	error = cluster_allgather(&gather, cluster->exchange, failure);
 	for (unsigned i = 0; i < count && error == 0; i++) {
-		kept[i] = load_le64(gather.all + gather.offset[i]);
+		kept[i] = told[i];
 		if (kept[i] > shares[i])
 			error = exchange_blame(cluster->exchange, i, failure,
 					       "keeps %" PRIu64 " of %" PRIu64
 					       " records",
 					       kept[i], shares[i]);
 	}
-	free(gather.all);
+	free(told);
 	return error;
 }
 

@@ -150,8 +150,7 @@ static inline bool cluster_shares_no_link(const struct cluster *cluster)
 	       !cluster->config->open_exchange;
 }
 
-/* --- cluster.c -------------------------------------------------------------
- */
+/* --- cluster.c ------------------------------------------------------------ */
 
 /* cluster_run() in a cluster that is all zeros.  cluster_free() gives back what
  * is left there: inputs and memory.  Ranks that are threads of one process call
@@ -164,8 +163,7 @@ void cluster_free(struct cluster *cluster);
 /* The functions that follow return 0 or -errno, with *failure filled or
  * *cluster->failure if they have no such argument. */
 
-/* --- cluster_share.c --------------------------------------------------------
- */
+/* --- cluster_share.c ------------------------------------------------------ */
 
 /* When all ranks have announced: each gives away no more records than it has
  * said that it has. */
@@ -182,15 +180,13 @@ int cluster_make_room(struct cluster *cluster, struct failure *failure);
 int cluster_shrink_output(struct cluster *cluster, uint64_t kept_count,
 			  struct failure *failure);
 
-/* --- cluster_receive.c ------------------------------------------------------
- */
+/* --- cluster_receive.c ---------------------------------------------------- */
 
 /* Send, receive and order; receive.discards tells if the shares were too
  * unequal: then nothing is ordered. */
 int cluster_exchange(struct cluster *cluster);
 
-/* --- cluster_join.c ---------------------------------------------------------
- */
+/* --- cluster_join.c ------------------------------------------------------- */
 
 /* Memory for what there is for each rank, when the ranks are known. */
 int cluster_lay_out_ranks(struct cluster *cluster);
@@ -205,8 +201,7 @@ uint64_t cluster_memory_bytes(const struct cluster *cluster);
 /* Hear all other ranks, agree, map the input. */
 int cluster_join(struct cluster *cluster);
 
-/* --- cluster_by_reference.c -------------------------------------------------
- */
+/* --- cluster_by_reference.c ----------------------------------------------- */
 
 static inline bool cluster_is_by_reference(const struct cluster *cluster)
 {

@@ -24,8 +24,7 @@
  * eighth longer, clearing memory for blocks that stay empty. */
 #define RANK_BUCKET_RECORDS (BUCKETS_BLOCK_ENTRIES * 4 / 5)
 
-/* --- hellos ----------------------------------------------------------------
- */
+/* --- hellos --------------------------------------------------------------- */
 
 /* A field of the key is a word: 24 bits of its offset, 25 of its length, 2 of
  * its type, and a bit each for big endian and descending.  0: there is none. */
@@ -170,8 +169,7 @@ int cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
 		       : -EBADMSG;
 }
 
-/* --- agreeing --------------------------------------------------------------
- */
+/* --- agreeing ------------------------------------------------------------- */
 
 struct peer {
 	unsigned rank;

@@ -16,10 +16,6 @@
 #define LONG_NS 50000000
 /* What arrives is discarded, into one buffer of this size. */
 #define DISCARD_BYTES (64 * KIB)
-/* Length of the message that tells a rate, and the time that it took to measure
- * it. */
-#define TOLD_BYTES 16
-
 /* A measurement. */
 struct probe {
 	uint64_t message_bytes; /* to each other rank */
@@ -122,30 +118,21 @@ static int tell(const struct rank *rank, struct exchange *exchange,
 		uint64_t rate, uint64_t ns, uint64_t *least,
 		uint64_t *longest_ns, struct failure *failure)
 {
-	uint8_t own[TOLD_BYTES];
-	struct cluster_allgather all = {
-		.rank = rank,
-		.own = own,
-		.own_bytes = sizeof(own),
-	};
-	int error;
+	const uint64_t own[] = { rate, ns };
+	uint64_t *told;
+	int error =
+		cluster_allgather_words(rank, exchange, own, 2, &told, failure);
 
-	store_le64(own, rate);
-	store_le64(own + 8, ns);
-	for (unsigned i = 0; i < rank->node_count; i++)
-		all.bytes[i] = sizeof(own);
-	error = cluster_allgather(&all, exchange, failure);
 	*least = *longest_ns = 0;
 	for (unsigned i = 0; i < rank->node_count && error == 0; i++) {
-		uint64_t told = load_le64(all.all + all.offset[i]);
-		uint64_t told_ns = load_le64(all.all + all.offset[i] + 8);
+		uint64_t other = told[2 * i];
 
 		/* Any figure will do: it forecasts, and chooses a codec. */
-		if (told > 0 && (*least == 0 || told < *least))
-			*least = told;
-		*longest_ns = MAX(*longest_ns, told_ns);
+		if (other > 0 && (*least == 0 || other < *least))
+			*least = other;
+		*longest_ns = MAX(*longest_ns, told[2 * i + 1]);
 	}
-	free(all.all);
+	free(told);
 	return error;
 }
 

@@ -20,8 +20,7 @@ const char *cluster_role_name(enum cluster_role role)
 	return names[role];
 }
 
-/* --- texts -----------------------------------------------------------------
- */
+/* --- texts ---------------------------------------------------------------- */
 
 /* The number that the text begins with; *text goes on behind it. */
 static int read_rank(const char **text, const char *end, unsigned *rank)
@@ -111,8 +110,7 @@ int cluster_roles_add_list(struct cluster_roles *roles, const char *list)
 	}
 }
 
-/* --- ranks -----------------------------------------------------------------
- */
+/* --- ranks ---------------------------------------------------------------- */
 
 static bool is_in(const struct cluster_roles *roles, unsigned role,
 		  unsigned rank)

@@ -18,8 +18,7 @@
 #define PAUSE_NS_UNKNOWN 20000000
 #define PAUSE_NS_MAX 2000000000
 
-/* --- parts -----------------------------------------------------------------
- */
+/* --- parts ---------------------------------------------------------------- */
 
 uint64_t input_division_begin(uint64_t whole_count, unsigned rank,
 			      unsigned rank_count)
@@ -86,8 +85,7 @@ static void take(struct input_part *part, uint64_t count)
 	}
 }
 
-/* --- how much each should have ---------------------------------------------
- */
+/* --- how much each should have -------------------------------------------- */
 
 struct wish {
 	uint64_t rate; /* in records, as is what follows */
@@ -175,8 +173,7 @@ static void set_targets(struct wish *wishes, unsigned count, uint64_t left)
 		wishes[i].target = until(&wishes[i], early);
 }
 
-/* --- moving ----------------------------------------------------------------
- */
+/* --- moving --------------------------------------------------------------- */
 
 static uint64_t excess(uint64_t a, uint64_t b)
 {
@@ -229,8 +226,7 @@ static void move(struct input_part *giver, struct input_part *taker,
 	give(taker, moved);
 }
 
-/* --- dividing --------------------------------------------------------------
- */
+/* --- dividing ------------------------------------------------------------- */
 
 /* What is left of each is too little for another batch. */
 static bool is_small(const struct input_division *division,

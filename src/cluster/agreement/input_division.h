@@ -21,7 +21,7 @@
 #include "external/read/reading_claims.h"
 #include "net/rank.h"
 
-/* What a rank tells, in records. */
+/* What a rank tells, in records, as words. */
 struct input_division_told {
 	uint64_t taken; /* so far, with what it may take meanwhile */
 	uint64_t read;	/* of these; the others are still to be read */

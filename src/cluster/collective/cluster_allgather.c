@@ -4,11 +4,15 @@
  */
 #include "cluster/collective/cluster_allgather.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/base.h"
 #include "exchange/exchange_buffers.h"
 #include "exchange/model/exchange_model.h"
+
+/* Words that a rank may tell at once. */
+#define WORDS_MAX 32
 
 static struct exchange_length length_of(const void *context, unsigned source,
 					unsigned destination)
@@ -51,5 +55,29 @@ int cluster_allgather(struct cluster_allgather *gather,
 	error = exchange_send_buffers(exchange, &messages, failure);
 	gather->all = messages.all;
 	memcpy(gather->offset, messages.offset, sizeof(gather->offset));
+	return error;
+}
+
+int cluster_allgather_words(const struct rank *rank, struct exchange *exchange,
+			    const uint64_t *own, unsigned count, uint64_t **all,
+			    struct failure *failure)
+{
+	uint8_t bytes[8 * WORDS_MAX];
+	struct cluster_allgather gather = {
+		.rank = rank,
+		.own = bytes,
+		.own_bytes = 8 * (uint64_t)count,
+	};
+	int error;
+
+	assert(count <= WORDS_MAX);
+	for (unsigned w = 0; w < count; w++)
+		store_le64(bytes + 8 * (size_t)w, own[w]);
+	for (unsigned i = 0; i < rank->node_count; i++)
+		gather.bytes[i] = gather.own_bytes;
+	error = cluster_allgather(&gather, exchange, failure);
+	*all = (uint64_t *)gather.all;
+	for (size_t w = 0; w < (size_t)rank->node_count * count && !error; w++)
+		(*all)[w] = load_le64(gather.all + 8 * w);
 	return error;
 }

@@ -30,4 +30,11 @@ struct cluster_allgather {
 int cluster_allgather(struct cluster_allgather *gather,
 		      struct exchange *exchange, struct failure *failure);
 
+/* The same where each rank tells `count` words of 64 bits, and no rank may tell
+ * others than so many: *all has those of rank i from word i * count on.  The
+ * caller frees *all, also after a failure. */
+int cluster_allgather_words(const struct rank *rank, struct exchange *exchange,
+			    const uint64_t *own, unsigned count, uint64_t **all,
+			    struct failure *failure);
+
 #endif /* CLUSTER_ALLGATHER_H */

@@ -6,13 +6,13 @@
 #include "cluster/collective/cluster_stages.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/base.h"
 #include "cluster/collective/cluster_allgather.h"
 
-/* Length of a message: for each pass six numbers, and what has limited it. */
-#define STAGE_BYTES 56
-#define ROW_BYTES (STAGE_BYTES * EXTERNAL_PASSES)
+/* A row is told as words. */
+#define ROW_WORDS (sizeof(((struct cluster_stages *)0)->stages[0]) / 8)
 
 /* The link, if exchanging waves has taken more than half of the pass: also
  * where another rank was slow.  Else the disks, if a thread has waited for them
@@ -57,54 +57,22 @@ void cluster_stages_fill(struct cluster_stage stages[EXTERNAL_PASSES],
 	}
 }
 
-static void write_row(const struct cluster_stage stages[EXTERNAL_PASSES],
-		      uint8_t bytes[ROW_BYTES])
-{
-	for (unsigned p = 0; p < EXTERNAL_PASSES; p++, bytes += STAGE_BYTES) {
-		store_le64(bytes, stages[p].ns);
-		store_le64(bytes + 8, stages[p].predicted_ns);
-		store_le64(bytes + 16, stages[p].read_bytes);
-		store_le64(bytes + 24, stages[p].written_bytes);
-		store_le64(bytes + 32, stages[p].sent_bytes);
-		store_le64(bytes + 40, stages[p].received_bytes);
-		store_le64(bytes + 48, stages[p].limit);
-	}
-}
-
 /* These are figures to be shown: any will do, but for the limit. */
-static void read_row(struct cluster_stage stages[EXTERNAL_PASSES],
-		     const uint8_t *bytes)
-{
-	for (unsigned p = 0; p < EXTERNAL_PASSES; p++, bytes += STAGE_BYTES)
-		stages[p] = (struct cluster_stage){
-			.ns = load_le64(bytes),
-			.predicted_ns = load_le64(bytes + 8),
-			.read_bytes = load_le64(bytes + 16),
-			.written_bytes = load_le64(bytes + 24),
-			.sent_bytes = load_le64(bytes + 32),
-			.received_bytes = load_le64(bytes + 40),
-			.limit = (enum external_limit)MIN(load_le64(bytes + 48),
-							  EXTERNAL_LIMITS - 1),
-		};
-}
-
 int cluster_stages_tell(struct cluster_stages *all, const struct rank *rank,
 			struct exchange *exchange, struct failure *failure)
 {
-	uint8_t own[ROW_BYTES];
-	struct cluster_allgather rows = {
-		.rank = rank,
-		.own = own,
-		.own_bytes = sizeof(own),
-	};
-	int error;
+	uint64_t *told;
+	int error = cluster_allgather_words(
+		rank, exchange, (const uint64_t *)all->stages[rank->rank],
+		ROW_WORDS, &told, failure);
 
-	write_row(all->stages[rank->rank], own);
-	for (unsigned i = 0; i < rank->node_count; i++)
-		rows.bytes[i] = sizeof(own);
-	error = cluster_allgather(&rows, exchange, failure);
+	if (error == 0)
+		memcpy(all->stages, told,
+		       rank->node_count * sizeof(all->stages[0]));
 	for (unsigned i = 0; i < rank->node_count && error == 0; i++)
-		read_row(all->stages[i], rows.all + rows.offset[i]);
-	free(rows.all);
+		for (unsigned p = 0; p < EXTERNAL_PASSES; p++)
+			all->stages[i][p].limit = MIN(all->stages[i][p].limit,
+						      EXTERNAL_LIMITS - 1);
+	free(told);
 	return error;
 }

@@ -9,7 +9,7 @@
 #include "exchange/exchange.h"
 #include "external/external_sort.h"
 
-/* A pass of one rank. */
+/* A pass of one rank, in words, as ranks tell it. */
 struct cluster_stage {
 	uint64_t ns;
 	uint64_t predicted_ns; /* 0: not known */
@@ -17,7 +17,7 @@ struct cluster_stage {
 	 * ranks. */
 	uint64_t read_bytes, written_bytes;
 	uint64_t sent_bytes, received_bytes;
-	enum external_limit limit; /* as measured */
+	uint64_t limit; /* enum external_limit, as measured */
 };
 
 struct cluster_stages {
@@ -28,8 +28,8 @@ struct cluster_stages {
  */
 struct cluster_wave_result {
 	uint64_t sent_bytes, received_bytes;
-	uint64_t
-		ns; /* in exchanges of waves, waiting for slow ranks included */
+	/* In exchanges of waves, waiting for slow ranks included. */
+	uint64_t ns;
 };
 
 /* The row of this rank, of whose waves the first pass had some if ranks give

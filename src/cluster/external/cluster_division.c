@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "cluster/collective/cluster_allgather.h"
 
-/* Length of a message, which is a struct input_division_told. */
-#define TOLD_BYTES 32
+/* A message is a struct input_division_told, in words. */
+#define TOLD_WORDS (sizeof(struct input_division_told) / 8)
 /* The shortest time over which the first rate is measured, and each later one.
  * A rank that has read nothing in the first of these times is slow. */
 #define RATE_NS_FIRST 20000000
@@ -65,33 +65,25 @@ static void measure(struct cluster_division *division, uint64_t read)
 	division->last_waited_ns = waited_ns;
 }
 
-static void tell(struct cluster_division *division, uint8_t bytes[TOLD_BYTES])
+static struct input_division_told look(struct cluster_division *division)
 {
 	uint64_t read = external_rank_read_records(division->external_rank);
 
 	measure(division, read);
-	store_le64(bytes, reading_claims_hold(division->claims));
-	store_le64(bytes + 8, read);
-	store_le64(bytes + 16, division->rate);
-	store_le64(bytes + 24, division->claims->capacity);
+	return (struct input_division_told){
+		.taken = reading_claims_hold(division->claims),
+		.read = read,
+		.rate = division->rate,
+		.grain = division->claims->capacity,
+	};
 }
 
 static int update(struct cluster_division *division,
-		  const struct cluster_allgather *all, struct failure *failure)
+		  const struct input_division_told *told,
+		  struct failure *failure)
 {
-	struct input_division_told told[RANK_NODES_MAX];
 	unsigned bad = 0;
 
-	for (unsigned i = 0; i < division->rank->node_count; i++) {
-		const uint8_t *bytes = all->all + all->offset[i];
-
-		told[i] = (struct input_division_told){
-			.taken = load_le64(bytes),
-			.read = load_le64(bytes + 8),
-			.rate = load_le64(bytes + 16),
-			.grain = load_le64(bytes + 24),
-		};
-	}
 	if (input_division_update(&division->division, told, &bad) == 0)
 		return 0;
 	return exchange_blame(division->exchange, bad, failure,
@@ -103,12 +95,8 @@ static int update(struct cluster_division *division,
 int cluster_division_step(struct cluster_division *division,
 			  struct failure *failure)
 {
-	uint8_t bytes[TOLD_BYTES];
-	struct cluster_allgather all = {
-		.rank = division->rank,
-		.own = bytes,
-		.own_bytes = sizeof(bytes),
-	};
+	struct input_division_told own;
+	uint64_t *told;
 	int error;
 
 	if (division->division.is_final || clock_now_ns() < division->next_ns)
@@ -118,13 +106,15 @@ int cluster_division_step(struct cluster_division *division,
 				   "the input has been divided %d times, and "
 				   "is not read",
 				   CLUSTER_FIRST_PASS_COLLECTIVES_MAX);
-	tell(division, bytes);
-	for (unsigned i = 0; i < division->rank->node_count; i++)
-		all.bytes[i] = sizeof(bytes);
-	error = cluster_allgather(&all, division->exchange, failure);
+	own = look(division);
+	error = cluster_allgather_words(division->rank, division->exchange,
+					(const uint64_t *)&own, TOLD_WORDS,
+					&told, failure);
 	if (error == 0)
-		error = update(division, &all, failure);
-	free(all.all);
+		error = update(division,
+			       (const struct input_division_told *)told,
+			       failure);
+	free(told);
 	if (error == 0)
 		give(division);
 	return error;

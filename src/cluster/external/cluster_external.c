@@ -13,15 +13,12 @@
 #include "cluster/collective/cluster_allgather.h"
 #include "cluster/external/cluster_division.h"
 #include "cluster/external/cluster_keep.h"
-#include "cluster/collective/cluster_pause.h"
 #include "cluster/external/cluster_runs.h"
 #include "exchange/exchange_buffers.h"
 #include "external/external_rank.h"
 
 /* Sleep so long between two looks at threads that are ending. */
 #define PAUSE_NS 500000
-/* Length of the message in which a rank announces its share: two counts. */
-#define SHARE_BYTES 16
 
 struct joint_sort {
 	const struct cluster_external *external;
@@ -329,29 +326,27 @@ static int shares_are_wrong(struct failure *failure)
 }
 
 /* What the next rank that gets a part has of the blocks before it. */
-static uint64_t next_lead(const struct joint_sort *joint,
-			  const struct cluster_allgather *all, unsigned node)
+static uint64_t next_lead(const struct joint_sort *joint, const uint64_t *told,
+			  unsigned node)
 {
 	for (unsigned i = node + 1; i < joint->count; i++)
 		if (joint->runs.sorts[i])
-			return load_le64(all->all + all->offset[i]);
+			return told[2 * i];
 	return 0;
 }
 
 /* A rank writes what the cut where its part begins leaves of the lead, and its
  * other blocks, but for what the next rank has of these.  *first is the number
  * of our first record. */
-static int read_shares(struct joint_sort *joint,
-		       const struct cluster_allgather *all, uint64_t *first,
-		       struct failure *failure)
+static int read_shares(struct joint_sort *joint, const uint64_t *told,
+		       uint64_t *first, struct failure *failure)
 {
 	uint64_t whole = cluster_runs_whole(&joint->runs), sum = 0;
 
 	for (unsigned i = 0; i < joint->count; i++) {
-		const uint8_t *told = all->all + all->offset[i];
-		uint64_t lead = load_le64(told), others = load_le64(told + 8);
+		uint64_t lead = told[2 * i], others = told[2 * i + 1];
 		uint64_t next =
-			joint->runs.sorts[i] ? next_lead(joint, all, i) : 0;
+			joint->runs.sorts[i] ? next_lead(joint, told, i) : 0;
 		uint64_t most = joint->runs.sorts[i] ? whole : 0;
 
 		if (lead > most || others > most)
@@ -373,23 +368,15 @@ static int read_shares(struct joint_sort *joint,
 static int open_output(struct joint_sort *joint, struct failure *failure)
 {
 	struct cluster_output *output = joint->external->output;
-	uint8_t own[SHARE_BYTES];
-	struct cluster_allgather all = {
-		.rank = joint->external->rank,
-		.own = own,
-		.own_bytes = sizeof(own),
-	};
-	uint64_t first = 0;
-	int error;
+	const uint64_t own[] = { external_rank_lead_records(joint->rank),
+				 part_records(joint) };
+	uint64_t first = 0, *told;
+	int error = cluster_allgather_words(
+		joint->external->rank, joint->exchange, own, 2, &told, failure);
 
-	store_le64(own, external_rank_lead_records(joint->rank));
-	store_le64(own + 8, part_records(joint));
-	for (unsigned i = 0; i < joint->count; i++)
-		all.bytes[i] = sizeof(own);
-	error = cluster_allgather(&all, joint->exchange, failure);
 	if (error == 0)
-		error = read_shares(joint, &all, &first, failure);
-	free(all.all);
+		error = read_shares(joint, told, &first, failure);
+	free(told);
 	if (error == 0 && sorts(joint))
 		error = cluster_output_open(output, first, joint->share,
 					    failure);

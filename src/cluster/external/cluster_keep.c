@@ -10,10 +10,8 @@
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "cluster/collective/cluster_pause.h"
 
-/* --- before the pass -------------------------------------------------------
- */
+/* --- before the pass ------------------------------------------------------ */
 
 /* Whole blocks, and enough of them that the slices of the source's input are
  * few. */
@@ -80,8 +78,7 @@ int cluster_keep_check(struct cluster_keep *keep, struct failure *failure)
 	return error;
 }
 
-/* --- a message -------------------------------------------------------------
- */
+/* --- a message ------------------------------------------------------------ */
 
 /* What the source may say in a wave, if it says anything: a head alone, or with
  * a slice. */
@@ -157,8 +154,7 @@ static uint8_t *place(void *context, unsigned node, uint64_t offset,
 	return kept_runs_place(keep->kept, keep->wave, i) + offset;
 }
 
-/* --- before a wave ---------------------------------------------------------
- */
+/* --- before a wave -------------------------------------------------------- */
 
 /* A rank that has nothing to send yet says so after this time at first, so that
  * others can send what they have; after this part of the time for which no rank
@@ -227,8 +223,7 @@ static int choose_slice(struct cluster_keep *keep, struct failure *failure)
 	return external_rank_check(keep->own, failure);
 }
 
-/* --- a wave ----------------------------------------------------------------
- */
+/* --- a wave --------------------------------------------------------------- */
 
 /* What all ranks have sent to all, as all ranks know it. */
 static void look_at_wave(struct cluster_keep *keep)
@@ -306,8 +301,7 @@ static int exchange_wave(struct cluster_keep *keep, struct failure *failure)
 	return error;
 }
 
-/* --- all waves -------------------------------------------------------------
- */
+/* --- all waves ------------------------------------------------------------ */
 
 #define WAVES_MAX CLUSTER_FIRST_PASS_COLLECTIVES_MAX
 

@@ -21,17 +21,10 @@
 #define RUNS_MAX UINT16_MAX
 /* Fewer cannot be merged. */
 #define RUNS_MIN 2
-/* Lengths of a sample's head (write_sample()), and of what each rank tells of
- * its limits. */
+/* Length of a sample's head (write_sample()). */
 #define SAMPLE_HEAD_BYTES 12
-#define LIMITS_BYTES 32
-
-static int gather(const struct cluster_runs *runs,
-		  struct cluster_allgather *gather, struct failure *failure)
-{
-	gather->rank = runs->rank;
-	return cluster_allgather(gather, runs->exchange, failure);
-}
+/* Words that each rank tells of its limits. */
+#define LIMITS_WORDS 4
 
 /* --- limits --------------------------------------------------------------- */
 
@@ -46,27 +39,24 @@ static int tell_limits(struct cluster_runs *runs,
 		       const struct external_rank_limits *own,
 		       struct failure *failure)
 {
-	uint8_t bytes[LIMITS_BYTES];
-	struct cluster_allgather all = { .own = bytes,
-					 .own_bytes = sizeof(bytes) };
-	int error;
+	const uint64_t words[LIMITS_WORDS] = {
+		own->piece_records,
+		own->block_records,
+		own->wanted_bytes,
+		own->kept_records,
+	};
+	uint64_t *all;
+	int error = cluster_allgather_words(runs->rank, runs->exchange, words,
+					    LIMITS_WORDS, &all, failure);
 
-	store_le64(bytes, own->piece_records);
-	store_le64(bytes + 8, own->block_records);
-	store_le64(bytes + 16, own->wanted_bytes);
-	store_le64(bytes + 24, own->kept_records);
-	for (unsigned i = 0; i < runs->rank->node_count; i++)
-		all.bytes[i] = sizeof(bytes);
-	error = gather(runs, &all, failure);
 	for (unsigned i = 0; i < runs->rank->node_count && error == 0; i++) {
-		const uint8_t *told = all.all + all.offset[i];
+		const uint64_t *told = all + (size_t)LIMITS_WORDS * i;
 
 		runs->limits[i] = (struct external_rank_limits){
-			.piece_records = load_le64(told),
-			.block_records =
-				(uint32_t)MIN(load_le64(told + 8), UINT32_MAX),
-			.wanted_bytes = load_le64(told + 16),
-			.kept_records = MIN(load_le64(told + 24), UINT32_MAX),
+			.piece_records = told[0],
+			.block_records = (uint32_t)MIN(told[1], UINT32_MAX),
+			.wanted_bytes = told[2],
+			.kept_records = MIN(told[3], UINT32_MAX),
 		};
 		if (runs->limits[i].block_records == 0)
 			error = exchange_blame(
@@ -74,7 +64,7 @@ static int tell_limits(struct cluster_runs *runs,
 				"sent impossible limits, blocks of no "
 				"records: " EXCHANGE_FAULTY);
 	}
-	free(all.all);
+	free(all);
 	return error;
 }
 
@@ -118,10 +108,11 @@ unsigned cluster_runs_max(const struct cluster_runs *runs, unsigned node)
 static int await_failure(const struct cluster_runs *runs, unsigned node,
 			 struct failure *failure)
 {
-	struct cluster_allgather all = { .own = (const uint8_t *)"" };
-	int error = gather(runs, &all, failure);
+	uint64_t *nothing;
+	int error = cluster_allgather_words(runs->rank, runs->exchange, NULL, 0,
+					    &nothing, failure);
 
-	free(all.all);
+	free(nothing);
 	return error ? error
 		     : exchange_blame(runs->exchange, node, failure,
 				      "has too little memory for the merge");
@@ -319,13 +310,16 @@ static uint64_t sample_bytes_max(const struct cluster_runs *runs)
 int cluster_runs_cut(struct cluster_runs *runs, const struct run_index *index,
 		     struct failure *failure)
 {
-	struct cluster_allgather all = { .bytes_max = sample_bytes_max(runs) };
+	struct cluster_allgather all = {
+		.rank = runs->rank,
+		.bytes_max = sample_bytes_max(runs),
+	};
 	uint8_t *bytes = NULL;
 	int error = write_sample(runs, index, &bytes, &all.own_bytes, failure);
 
 	all.own = bytes;
 	if (error == 0)
-		error = gather(runs, &all, failure);
+		error = cluster_allgather(&all, runs->exchange, failure);
 	if (error == 0)
 		error = choose_cuts(runs, &all, failure);
 	free(all.all);

@@ -29,8 +29,7 @@ void run_part_range(const struct run_cuts *cuts, unsigned rank,
 		--*first;
 }
 
-/* --- our own runs ----------------------------------------------------------
- */
+/* --- our own runs --------------------------------------------------------- */
 
 static uint32_t count_blocks(const struct run_index *index,
 			     const struct run_cuts *cuts, unsigned rank,
@@ -123,8 +122,7 @@ int run_part_add_own(struct run_index *part, const struct run_index *index,
 	return 0;
 }
 
-/* --- another rank's runs ---------------------------------------------------
- */
+/* --- another rank's runs -------------------------------------------------- */
 
 /* A message that is being read. */
 struct reader {

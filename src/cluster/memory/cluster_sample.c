@@ -14,8 +14,7 @@
 /* How many bytes of sampled keys each rank sends: long keys are fewer. */
 #define KEYS_BYTES_MAX (256 * KIB)
 
-/* --- keys ------------------------------------------------------------------
- */
+/* --- keys ----------------------------------------------------------------- */
 
 /* The rank's part of the sample of all records; 0 only if it has no records. */
 static uint32_t sample_count(const struct cluster_sample *sample, unsigned node)
@@ -108,8 +107,7 @@ int cluster_sample_splitters(struct cluster_sample *sample,
 	return error;
 }
 
-/* --- counts ----------------------------------------------------------------
- */
+/* --- counts --------------------------------------------------------------- */
 
 static bool is_equal(const void *context, uint32_t bucket)
 {

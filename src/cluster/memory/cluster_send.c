@@ -55,8 +55,7 @@ int cluster_send_compact(struct cluster_send *send,
 	return error;
 }
 
-/* --- what all ranks must have alike -----------------------------------------
- */
+/* --- what all ranks must have alike --------------------------------------- */
 
 typedef crypto_generichash_blake2b_state hash_state;
 
@@ -104,8 +103,7 @@ static uint64_t digest_division(const struct splitters *splitters,
 	return load_le64(digest);
 }
 
-/* --- messages --------------------------------------------------------------
- */
+/* --- messages ------------------------------------------------------------- */
 
 /* Records that lower ranks have in a bucket. */
 static uint64_t count_lower(const struct cluster_send *send,
