@@ -36,6 +36,12 @@ const char *input_mode_name(enum input_mode mode)
 	return mode_names[mode];
 }
 
+static int refuse(const struct input_file *file, struct failure *failure,
+		  int error, const char *reason)
+{
+	return failure_set(failure, EXIT_FILE, file->path, error, "%s", reason);
+}
+
 /* --- opening ---------------------------------------------------------------
  */
 
@@ -57,19 +63,17 @@ static int check_file(struct input_file *file, struct failure *failure)
 	off_t size;
 
 	if (fstat(file->fd, &status))
-		return failure_set(failure, EXIT_FILE, file->path, errno,
-				   "cannot open");
+		return refuse(file, failure, errno, "cannot open");
 	if (!S_ISREG(status.st_mode) && !S_ISBLK(status.st_mode))
-		return failure_set(failure, EXIT_FILE, file->path, 0, "%s",
-				   S_ISDIR(status.st_mode)
-					   ? "is a folder, not a file"
-					   : "not a regular file");
+		return refuse(file, failure, 0,
+			      S_ISDIR(status.st_mode)
+				      ? "is a folder, not a file"
+				      : "not a regular file");
 	size = status.st_size;
 	if (S_ISBLK(status.st_mode))
 		size = lseek(file->fd, 0, SEEK_END);
 	if (size < 0)
-		return failure_set(failure, EXIT_FILE, file->path, errno,
-				   "cannot find its size");
+		return refuse(file, failure, errno, "cannot find its size");
 	file->device = status.st_dev;
 	file->inode = status.st_ino;
 	file->size_bytes = (uint64_t)size;
@@ -83,12 +87,10 @@ static int take_device(struct input_file *file, uint64_t device_bytes,
 		       struct failure *failure)
 {
 	if (file->size_bytes == 0)
-		return failure_set(failure, EXIT_FILE, file->path, 0,
-				   "it has no medium");
+		return refuse(file, failure, 0, "it has no medium");
 	if (flock(file->fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK)
-		return failure_set(failure, EXIT_FILE, file->path, 0,
-				   "it is in use: another program has locked "
-				   "it");
+		return refuse(file, failure, 0,
+			      "it is in use: another program has locked it");
 	if (device_bytes > file->size_bytes)
 		return failure_set(failure, EXIT_FILE, file->path, 0,
 				   "it has %" PRIu64 " bytes, fewer than "
@@ -101,14 +103,14 @@ static int take_device(struct input_file *file, uint64_t device_bytes,
 
 /* blinkd runs its jobs in the folder /: there a relative name mostly leads
  * nowhere, and the line that blinksh shows must say why. */
-static int cannot_open(const char *path, struct failure *failure)
+static int cannot_open(const struct input_file *file, struct failure *failure)
 {
 	int error = errno;
 	char folder[sizeof("/")]; /* no other folder fits */
-	bool in_root = path[0] != '/' && getcwd(folder, sizeof(folder));
+	bool in_root = file->path[0] != '/' && getcwd(folder, sizeof(folder));
 
-	return failure_set(failure, EXIT_FILE, path, error, "cannot open%s",
-			   in_root ? " in the folder /" : "");
+	return refuse(file, failure, error,
+		      in_root ? "cannot open in the folder /" : "cannot open");
 }
 
 static int open_file(struct input_file *file, uint32_t record_size,
@@ -119,7 +121,7 @@ static int open_file(struct input_file *file, uint32_t record_size,
 	/* O_NONBLOCK: or a pipe would wait here for its writer. */
 	file->fd = open(file->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (file->fd < 0)
-		return cannot_open(file->path, failure);
+		return cannot_open(file, failure);
 	error = check_file(file, failure);
 	if (error == 0 && file->is_device)
 		error = take_device(file, device_bytes, failure);
@@ -159,8 +161,7 @@ static int place_file(struct input *input, struct input_file *file,
 	if (__builtin_mul_overflow(input->slot_count, input->record_size,
 				   &bytes) ||
 	    bytes > (uint64_t)PTRDIFF_MAX - 4 * HUGE_PAGE_BYTES)
-		return failure_set(failure, EXIT_FILE, file->path, EFBIG,
-				   "the input is too large");
+		return refuse(file, failure, EFBIG, "the input is too large");
 	return 0;
 }
 
@@ -352,8 +353,7 @@ static int map_file(const struct input *input, const struct input_file *file,
 
 	if (mmap(address, mapped_bytes(input, file), PROT_READ,
 		 MAP_SHARED | MAP_FIXED, file->fd, 0) == MAP_FAILED)
-		return failure_set(failure, EXIT_FILE, file->path, errno,
-				   "cannot map");
+		return refuse(file, failure, errno, "cannot map");
 	error = sigbus_watch(address, ROUND_UP(file->size_bytes, PAGE_BYTES),
 			     file->fd, file->path);
 	if (error)
@@ -447,20 +447,15 @@ unsigned input_find_file(const struct input *input, uint64_t record)
 /* --- reading ---------------------------------------------------------------
  */
 
-static int shrank(const struct input_file *file, struct failure *failure)
-{
-	return failure_set(failure, EXIT_FILE, file->path, 0, SIGBUS_SHRANK);
-}
-
 static int read_fully(const struct input_file *file, uint8_t *target,
 		      uint64_t offset, uint64_t bytes, struct failure *failure)
 {
 	ssize_t got = file_read_at(file->fd, target, bytes, offset);
 
 	if (got < 0)
-		return failure_set(failure, EXIT_FILE, file->path, (int)-got,
-				   "cannot read");
-	return (uint64_t)got < bytes ? shrank(file, failure) : 0;
+		return refuse(file, failure, (int)-got, "cannot read");
+	return (uint64_t)got < bytes ? refuse(file, failure, 0, SIGBUS_SHRANK)
+				     : 0;
 }
 
 int input_read_plainly(const struct input *input, unsigned file,
@@ -499,7 +494,7 @@ int input_check(const struct input *input, struct failure *failure)
 
 		if (fstat(file->fd, &status) == 0 && S_ISREG(status.st_mode) &&
 		    (uint64_t)status.st_size < file->size_bytes)
-			return shrank(file, failure);
+			return refuse(file, failure, 0, SIGBUS_SHRANK);
 	}
 	return 0;
 }

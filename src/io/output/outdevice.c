@@ -30,9 +30,10 @@
 #define EXCLUSION_TRIES 20
 #define PAUSE_NS 10000000
 
-static int refuse(struct failure *failure, const char *path, const char *reason)
+static int refuse(struct failure *failure, const char *path, int error,
+		  const char *reason)
 {
-	return failure_set(failure, EXIT_FILE, path, 0, "%s", reason);
+	return failure_set(failure, EXIT_FILE, path, error, "%s", reason);
 }
 
 static void pause_shortly(void)
@@ -84,11 +85,10 @@ static int lock(int fd, const char *path, struct failure *failure)
 		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
 			return 0;
 		if (errno != EWOULDBLOCK)
-			return failure_set(failure, EXIT_FILE, path, errno,
-					   "cannot lock");
+			return refuse(failure, path, errno, "cannot lock");
 		pause_shortly();
 	}
-	return refuse(failure, path,
+	return refuse(failure, path, 0,
 		      "it is in use: another program has locked it");
 }
 
@@ -166,10 +166,9 @@ static int check_block(int answer, const struct stat *status, const char *path,
 		       struct failure *failure)
 {
 	if (answer < 0)
-		return failure_set(failure, EXIT_FILE, path, errno,
-				   "cannot open");
+		return refuse(failure, path, errno, "cannot open");
 	if (!S_ISBLK(status->st_mode))
-		return refuse(failure, path, "not a block device");
+		return refuse(failure, path, 0, "not a block device");
 	return 0;
 }
 
@@ -182,10 +181,10 @@ static int check_kind(int fd, const char *path, struct failure *failure)
 	if (error)
 		return error;
 	if (has_partitions(&status))
-		return refuse(failure, path,
+		return refuse(failure, path, 0,
 			      "it has partitions; name one of them");
 	if (loopdevice_shows_device(fd))
-		return refuse(failure, path,
+		return refuse(failure, path, 0,
 			      "it is a loop device that shows a device; name "
 			      "that one");
 	return 0;
@@ -201,14 +200,14 @@ static int open_alone(const char *path, struct failure *failure)
 	if (error)
 		return error;
 	if (is_read_only(&status))
-		return refuse(failure, path, "it is read-only");
+		return refuse(failure, path, 0, "it is read-only");
 	fd = open_excluded(path, O_RDWR, FREE_TRIES);
 	if (fd >= 0)
 		return fd;
 	if (errno == EBUSY)
-		return refuse(failure, path,
+		return refuse(failure, path, 0,
 			      "it is mounted, or in use otherwise");
-	return failure_set(failure, EXIT_FILE, path, errno, "cannot open");
+	return refuse(failure, path, errno, "cannot open");
 }
 
 int outdevice_open(const char *path, const char *const *input_paths,
@@ -238,8 +237,7 @@ int outdevice_check_size(int fd, const char *path, uint64_t bytes,
 	off_t size = lseek(fd, 0, SEEK_END);
 
 	if (size < 0)
-		return failure_set(failure, EXIT_FILE, path, errno,
-				   "cannot find its size");
+		return refuse(failure, path, errno, "cannot find its size");
 	if (bytes > (uint64_t)size)
 		return failure_set(failure, EXIT_FILE, path, 0,
 				   "it has %" PRIu64 " bytes, and the output "
@@ -260,5 +258,5 @@ int outdevice_finish(int fd, const char *path, bool sync,
 
 	if (result == 0)
 		return 0;
-	return failure_set(failure, EXIT_FILE, path, errno, "cannot sync");
+	return refuse(failure, path, errno, "cannot sync");
 }

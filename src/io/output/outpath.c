@@ -23,10 +23,15 @@ struct walk {
 	struct failure *failure;
 };
 
+static int refuse(const struct walk *walk, int error, const char *reason)
+{
+	return failure_set(walk->failure, EXIT_FILE, walk->path, error, "%s",
+			   reason);
+}
+
 static int cannot_write(const struct walk *walk, int error)
 {
-	return failure_set(walk->failure, EXIT_FILE, walk->path, error,
-			   "cannot write");
+	return refuse(walk, error, "cannot write");
 }
 
 static int open_folder(int folder_fd, const char *path)
@@ -61,8 +66,7 @@ static int step(struct walk *walk, char *path)
 		*slash = '\0';
 	fd = open_folder(walk->folder_fd, folder);
 	if (fd < 0)
-		return failure_set(walk->failure, EXIT_FILE, walk->path, errno,
-				   "its folder");
+		return refuse(walk, errno, "its folder");
 	if (walk->folder_fd >= 0)
 		close(walk->folder_fd);
 	walk->folder_fd = fd;
@@ -90,9 +94,9 @@ static int read_link(const struct walk *walk, int link_fd,
 	if (!S_ISLNK(link.st_mode))
 		return 0;
 	if (!outpath_is_trusted(&folder, &link))
-		return failure_set(walk->failure, EXIT_FILE, walk->path, EACCES,
-				   "it is a symbolic link of another user, in "
-				   "a folder that all may write");
+		return refuse(walk, EACCES,
+			      "it is a symbolic link of another user, in "
+			      "a folder that all may write");
 	length = readlinkat(link_fd, "", target, PATH_MAX);
 	if (length < 0)
 		return cannot_write(walk, errno);
@@ -133,8 +137,7 @@ static int ask_kernel(const struct walk *walk)
 	if (stat(walk->path, &status))
 		return errno == ENOENT ? 0 : cannot_write(walk, errno);
 	if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))
-		return failure_set(walk->failure, EXIT_FILE, walk->path, 0,
-				   "not a regular file");
+		return refuse(walk, 0, "not a regular file");
 	return 0;
 }
 

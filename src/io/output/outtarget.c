@@ -16,6 +16,12 @@
 #include "io/output/file_attributes.h"
 #include "io/output/outpath.h"
 
+static int refuse(struct failure *failure, const char *path, int error,
+		  const char *reason)
+{
+	return failure_set(failure, EXIT_FILE, path, error, "%s", reason);
+}
+
 /* --- the folder ----------------------------------------------------------- */
 
 int outtarget_check_folder(int folder_fd, const char *path,
@@ -24,12 +30,12 @@ int outtarget_check_folder(int folder_fd, const char *path,
 	const struct file_attributes folder = file_attributes_read(folder_fd);
 
 	if (folder.is_immutable)
-		return failure_set(failure, EXIT_FILE, path, 0,
-				   "its folder is immutable (chattr -i)");
+		return refuse(failure, path, 0,
+			      "its folder is immutable (chattr -i)");
 	if (folder.is_append_only)
-		return failure_set(failure, EXIT_FILE, path, 0,
-				   "its folder is append-only (chattr -a): no "
-				   "name in it can be replaced");
+		return refuse(failure, path, 0,
+			      "its folder is append-only (chattr -a): no "
+			      "name in it can be replaced");
 	return 0;
 }
 
@@ -58,18 +64,17 @@ static int check_sticky(int folder_fd, const struct stat *status,
 		return 0;
 	/* The output would get the mode of a file that another user chose. */
 	if (is_own && (folder.st_mode & S_IWOTH))
-		return failure_set(
-			failure, EXIT_FILE, path, EACCES,
-			"it has several names, of which another user "
-			"may have made this one: name another one");
+		return refuse(failure, path, EACCES,
+			      "it has several names, of which another user "
+			      "may have made this one: name another one");
 	if (!outpath_is_trusted(&folder, status))
-		return failure_set(failure, EXIT_FILE, path, EACCES,
-				   "it is a file of another user, in a folder "
-				   "that all may write: name another one");
+		return refuse(failure, path, EACCES,
+			      "it is a file of another user, in a folder "
+			      "that all may write: name another one");
 	if (!is_own && folder.st_uid != user && !may_act_as_owner())
-		return failure_set(failure, EXIT_FILE, path, EACCES,
-				   "it is a file of another user, in a sticky "
-				   "folder: name another one");
+		return refuse(failure, path, EACCES,
+			      "it is a file of another user, in a sticky "
+			      "folder: name another one");
 	return 0;
 }
 
@@ -80,16 +85,15 @@ static int check_attributes(int fd, const char *path, struct failure *failure)
 	const struct file_attributes file = file_attributes_read(fd);
 
 	if (file.is_mount_point)
-		return failure_set(failure, EXIT_FILE, path, 0,
-				   "it is a mount point: name a file in a "
-				   "mounted folder instead");
+		return refuse(failure, path, 0,
+			      "it is a mount point: name a file in a "
+			      "mounted folder instead");
 	if (file.is_immutable)
-		return failure_set(failure, EXIT_FILE, path, 0,
-				   "it is immutable (chattr -i)");
+		return refuse(failure, path, 0, "it is immutable (chattr -i)");
 	if (file.is_append_only)
-		return failure_set(failure, EXIT_FILE, path, 0,
-				   "it is append-only (chattr -a): it cannot "
-				   "be replaced");
+		return refuse(failure, path, 0,
+			      "it is append-only (chattr -a): it cannot "
+			      "be replaced");
 	return 0;
 }
 
@@ -100,18 +104,15 @@ static int check(int folder_fd, const char *name, int fd,
 	int error;
 
 	if (S_ISDIR(status->st_mode))
-		return failure_set(failure, EXIT_FILE, path, EISDIR,
-				   "cannot write");
+		return refuse(failure, path, EISDIR, "cannot write");
 	if (!S_ISREG(status->st_mode))
-		return failure_set(failure, EXIT_FILE, path, 0,
-				   "not a regular file");
+		return refuse(failure, path, 0, "not a regular file");
 	error = check_attributes(fd, path, failure);
 	if (error)
 		return error;
 	/* A rename needs no right to the file itself. */
 	if (faccessat(folder_fd, name, W_OK, 0))
-		return failure_set(failure, EXIT_FILE, path, errno,
-				   "cannot write");
+		return refuse(failure, path, errno, "cannot write");
 	error = check_sticky(folder_fd, status, path, failure);
 	if (error)
 		return error;
@@ -127,8 +128,7 @@ int outtarget_open(int folder_fd, const char *name, const char *path,
 	if (fd < 0 && errno == ENOENT)
 		return -ENOENT;
 	if (fd < 0 || fstat(fd, status))
-		error = failure_set(failure, EXIT_FILE, path, errno,
-				    "cannot write");
+		error = refuse(failure, path, errno, "cannot write");
 	else
 		error = check(folder_fd, name, fd, status, path, failure);
 	if (error == 0)
