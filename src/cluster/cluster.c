@@ -109,14 +109,13 @@ static int lay_out_lists(struct cluster *cluster, uint32_t bucket_count)
 		return error;
 	arena_unmap(arena);
 	error = sort_setup_arena(
-		arena, plan->memory_bytes - input_memory_bytes(&cluster->input),
+		arena, plan->arena_bytes,
 		BUCKETING_PIECES(cluster->pool.worker_count) +
 			CLUSTER_SEND_PIECES,
+		sort_setup_worker_nodes(&cluster->topology, &cluster->pool),
 		cluster->failure);
 	if (error)
 		return error;
-	sort_setup_spread(arena, sort_setup_worker_nodes(&cluster->topology,
-							 &cluster->pool));
 	bucketing_take_lists(&cluster->bucketing, plan,
 			     cluster->pool.worker_count, arena);
 	cluster_send_take_memory(&cluster->send, bucket_count,
@@ -584,7 +583,7 @@ int cluster_run(const struct sorter_config *config,
 	int error;
 
 	/* It is too large for a stack, as a sorter is. */
-	error = sort_setup_arena(&own, sizeof(*cluster), 1, failure);
+	error = sort_setup_arena(&own, sizeof(*cluster), 1, 0, failure);
 	if (error)
 		return error;
 	cluster = arena_take(&own, sizeof(*cluster), CACHE_PAIR_BYTES);

@@ -28,7 +28,7 @@ int cluster_lay_out_ranks(struct cluster *cluster)
 			     sizeof(*receive->runs) + sizeof(*receive->shares) +
 			     sizeof(*send->cuts) + sizeof(*send->send_bytes) +
 			     sizeof(*send->targets);
-	int error = sort_setup_arena(memory, (count + 1) * bytes, 7,
+	int error = sort_setup_arena(memory, (count + 1) * bytes, 7, 0,
 				     cluster->failure);
 
 	if (error)
@@ -77,15 +77,17 @@ static int start_pool(struct cluster *cluster)
 {
 	struct topology *topology = &cluster->topology;
 	unsigned ranks = cluster->rank.machine_count;
+	const char *source;
 	unsigned workers;
 
 	topology_read(topology);
 	cluster->machine_cpus = topology->cpu_count;
 	workers = sort_setup_workers(cluster->sort_config,
 				     cluster->input.record_count,
-				     topology->cpu_count / ranks);
+				     topology->cpu_count / ranks, &source);
 	/* Several ranks are several workers. */
-	sort_setup_nodes(topology, cluster->sort_config, workers * ranks);
+	if (workers * ranks > 1 && !cluster->sort_config->ignores_nodes)
+		topology_read_nodes(topology);
 	cluster->has_nodes = topology->node_count > 1;
 	if (ranks > 1)
 		choose_cpus(cluster, workers);

@@ -317,15 +317,14 @@ static int plan_share(struct cluster *cluster, uint64_t received,
 	if (error)
 		return error;
 	needed = plan->memory_bytes + share_bytes(cluster, received);
-	error = sort_setup_arena(&cluster->receive.arena, needed,
-				 3 * (uint64_t)cluster->rank.node_count +
-					 ORDERER_PIECES(workers),
-				 failure);
+	error = sort_setup_arena(
+		&cluster->receive.arena, needed,
+		3 * (uint64_t)cluster->rank.node_count +
+			ORDERER_PIECES(workers),
+		sort_setup_worker_nodes(&cluster->topology, &cluster->pool),
+		failure);
 	if (error)
 		return error;
-	sort_setup_spread(
-		&cluster->receive.arena,
-		sort_setup_worker_nodes(&cluster->topology, &cluster->pool));
 	plan->memory_bytes =
 		needed + cluster->plan.memory_bytes +
 		(cluster_is_by_reference(cluster)

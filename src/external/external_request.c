@@ -78,8 +78,6 @@ void external_request_make(struct external_request *request,
 		.shape = config->sort->shape,
 		.record_count = records,
 		.memory_bytes = config->sort->memory_bytes,
-		.worker_count =
-			sort_setup_workers(config->sort, records, cpu_count),
 		.may_have_fewer = config->sort->threads == 0,
 		.runs_max = config->runs_max,
 		.codec = config->codec,
@@ -92,8 +90,8 @@ void external_request_make(struct external_request *request,
 		.keeper_count = config->keeper_count,
 		.index_records = config->records_max,
 	};
-	request->threads_source = sort_setup_threads_source(
-		config->sort, records, cpu_count, request->worker_count);
+	request->worker_count = sort_setup_workers(
+		config->sort, records, cpu_count, &request->threads_source);
 	request->memory_source = "--memory";
 	if (must_ask(request, config))
 		ask_memory(request, config);

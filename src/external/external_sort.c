@@ -99,14 +99,13 @@ static int lay_out_memory(struct external *external, struct failure *failure)
 	const struct external_plan *plan = &external->plan;
 	struct arena *arena = &external->arena;
 	unsigned workers = external->request.worker_count;
-	int error = sort_setup_arena(arena, plan->memory_bytes,
-				     plan->batch_count + workers +
-					     3 * plan->lane_count + 11,
-				     failure);
+	int error = sort_setup_arena(
+		arena, plan->memory_bytes,
+		plan->batch_count + workers + 3 * plan->lane_count + 11,
+		numa_nodes_of(&external->topology), failure);
 
 	if (error)
 		return error;
-	sort_setup_spread(arena, numa_nodes_of(&external->topology));
 	external->read_memory = arena_take(arena, read_bytes(plan), PAGE_BYTES);
 	external->slot_memory = arena_take(
 		arena, plan->slot_count * plan->slot_bytes, PAGE_BYTES);
@@ -474,7 +473,7 @@ struct external *external_new(const struct external_config *config,
 	struct external *external;
 
 	/* Too large for a stack. */
-	if (sort_setup_arena(own, sizeof(*external), 1, failure) < 0)
+	if (sort_setup_arena(own, sizeof(*external), 1, 0, failure) < 0)
 		return NULL;
 	external = arena_take(own, sizeof(*external), CACHE_PAIR_BYTES);
 	external->config = config;

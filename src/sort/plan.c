@@ -1,10 +1,13 @@
+/*
+ * plan.c - computes every size of a run
+ */
 #include "sort/plan.h"
 
 #include <errno.h>
 
 #include "kernels/splitters.h"
-#include "sort/record_counts.h"
 #include "sort/buckets.h"
+#include "sort/record_counts.h"
 
 /* Records a bucket holds on average, within what the vector networks sort
  * without a quicksort before; and so that the lists of two workers rarely have
@@ -117,10 +120,10 @@ static int plan_counts(struct plan *plan, const struct plan_request *request)
 		.piece_records = piece_records_for(request),
 		.chunk_bytes = chunk_bytes_for(request),
 	};
-	plan->memory_bytes = request->input_memory_bytes +
-			     record_counts_bytes(request->shape.size,
-						 request->worker_count) +
-			     request->staging_slots * plan->chunk_bytes;
+	plan->arena_bytes = record_counts_bytes(request->shape.size,
+						request->worker_count) +
+			    request->staging_slots * plan->chunk_bytes;
+	plan->memory_bytes = request->input_memory_bytes + plan->arena_bytes;
 	return 0;
 }
 
@@ -157,8 +160,8 @@ int plan_make(struct plan *plan, const struct plan_request *request)
 	sample_bytes = (uint64_t)plan->sample_count * 16;
 	chunk_bytes = workers * plan->chunk_entries * 8 +
 		      request->staging_slots * plan->chunk_bytes;
-	plan->memory_bytes = request->input_memory_bytes + lists_bytes +
-			     pool_bytes + records * 8 + sample_bytes +
-			     chunk_bytes;
+	plan->arena_bytes = lists_bytes + pool_bytes + records * 8 +
+			    sample_bytes + chunk_bytes;
+	plan->memory_bytes = request->input_memory_bytes + plan->arena_bytes;
 	return 0;
 }

@@ -49,6 +49,7 @@ struct plan {
 	 * less: no sample and, unless duplicates are dropped, no oversized
 	 * buckets. */
 	uint64_t memory_bytes;
+	uint64_t arena_bytes; /* of these, without input memory */
 };
 
 /* How many static buckets and sampled splitters suit record_count records, each

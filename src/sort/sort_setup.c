@@ -1,3 +1,6 @@
+/*
+ * sort_setup.c - workers, outputs, memory and slots for a sort
+ */
 #include "sort/sort_setup.h"
 
 #include <sys/stat.h>
@@ -27,33 +30,24 @@ static unsigned most_workers(const struct sorter_config *config,
 }
 
 unsigned sort_setup_workers(const struct sorter_config *config,
-			    uint64_t record_count, unsigned cpu_count)
+			    uint64_t record_count, unsigned cpu_count,
+			    const char **source)
 {
 	unsigned allowed = most_workers(config, cpu_count);
 	uint64_t bytes = record_count * config->shape.size;
-	unsigned workers;
+	unsigned useful = plan_workers(bytes, allowed);
+	unsigned workers = useful;
 
+	*source = "--threads";
 	if (config->threads > 0)
 		return config->threads;
-	workers = plan_workers(bytes, allowed);
-	if (workers == 1 ||
-	    (workers <= UNASKED_WORKERS && bytes < UNASKED_QUOTA_BYTES))
-		return workers;
-	return MIN(workers, allowance_quota_cpus());
-}
-
-const char *sort_setup_threads_source(const struct sorter_config *config,
-				      uint64_t record_count, unsigned cpu_count,
-				      unsigned workers)
-{
-	uint64_t bytes = record_count * config->shape.size;
-
-	if (config->threads > 0)
-		return "--threads";
-	cpu_count = most_workers(config, cpu_count);
-	if (workers >= cpu_count)
-		return "cpus";
-	return workers == plan_workers(bytes, cpu_count) ? "input" : "quota";
+	if (useful > UNASKED_WORKERS ||
+	    (useful > 1 && bytes >= UNASKED_QUOTA_BYTES))
+		workers = MIN(useful, allowance_quota_cpus());
+	*source = workers >= allowed  ? "cpus"
+		  : workers == useful ? "input"
+				      : "quota";
+	return workers;
 }
 
 int sort_setup_plan(struct plan *plan, const struct plan_request *request,
@@ -176,60 +170,36 @@ static void find_limit(struct sort_memory *limit,
 		*limit = unasked;
 }
 
-static int refuse_above(const struct sort_memory *limit,
-			const struct sorter_config *config,
-			uint64_t needed_bytes, struct failure *failure)
-{
-	char needed[FORMAT_SIZE_BYTES], available[FORMAT_SIZE_BYTES];
-	bool is_given = limit->bytes == config->memory_bytes;
-
-	if (needed_bytes <= limit->bytes)
-		return 0;
-	format_size_up(needed, needed_bytes);
-	format_size_down(available, limit->bytes);
-	return failure_set(
-		failure, EXIT_RESOURCES, is_given ? "--memory" : "memory", 0,
-		"sorting this takes up to %s, and %s are %s%s", needed,
-		available, is_given ? "allowed" : "available",
-		limit->output_bytes > 0 ? " beside the output, which is memory"
-					: "");
-}
-
 int sort_setup_refuse_memory(const struct sorter_config *config,
 			     uint64_t needed_bytes, uint64_t record_count,
 			     unsigned sorts_on_machine, struct failure *failure)
 {
+	char needed[FORMAT_SIZE_BYTES], available[FORMAT_SIZE_BYTES];
 	struct sort_memory limit;
+	bool is_given;
 
 	find_limit(&limit, config, needed_bytes, record_count,
 		   sorts_on_machine);
-	return refuse_above(&limit, config, needed_bytes, failure);
+	if (needed_bytes <= limit.bytes)
+		return 0;
+	is_given = limit.bytes == config->memory_bytes;
+	format_size_up(needed, needed_bytes);
+	format_size_down(available, limit.bytes);
+	return failure_set(
+		failure, EXIT_RESOURCES, is_given ? "--memory" : "memory", 0,
+		"sorting this takes up to %s, and %s are %s%s", needed,
+		available, is_given ? "allowed" : "available",
+		limit.output_bytes > 0 ? " beside the output, which is memory"
+				       : "");
 }
 
 static int plan_output(struct plan *plan, struct plan_request *request,
-		       const struct output *output, struct failure *failure)
+		       const struct output *output)
 {
 	request->chunk_bytes_max = output_chunk_bytes_max(output);
 	request->staging_slots =
 		output_slots_wanted(output, request->worker_count);
-	return sort_setup_plan(plan, request, failure);
-}
-
-/* The half of the workers, the quarter or less that fit; 0: none do. */
-static unsigned fitting_workers(struct plan_request request,
-				const struct output *output,
-				uint64_t memory_bytes)
-{
-	struct failure ignored;
-	struct plan plan;
-
-	while (request.worker_count > 1) {
-		request.worker_count /= 2;
-		if (plan_output(&plan, &request, output, &ignored) == 0 &&
-		    plan.memory_bytes <= memory_bytes)
-			return request.worker_count;
-	}
-	return 0;
+	return plan_make(plan, request);
 }
 
 /* Page cache that an input takes which is mapped: records are gathered from all
@@ -249,33 +219,35 @@ static uint64_t mapped_bytes(const struct plan_request *request,
 	return request->record_count * request->shape.size;
 }
 
-int sort_setup_plan_within(struct plan *plan, struct plan_request request,
-			   const struct sorter_config *config,
-			   const struct output *output,
-			   struct sorter_result *result,
-			   unsigned *fitting_threads, struct failure *failure)
+unsigned sort_setup_fitting_workers(struct plan *plan,
+				    const struct plan_request *request,
+				    const struct sorter_config *config,
+				    const struct output *output,
+				    struct sorter_result *result)
 {
-	struct sort_memory limit = { 0 };
-	int error = plan_output(plan, &request, output, failure);
+	struct plan_request tried = *request;
+	struct sort_memory limit;
+	struct plan fewer;
 
-	if (error == 0) {
-		find_limit(&limit, config, plan->memory_bytes,
-			   request.record_count, 1);
-		/* The cache counts as free where the machine was asked. */
-		if (limit.bytes != config->memory_bytes && limit.source)
-			limit.bytes = less_or_none(
-				limit.bytes, mapped_bytes(&request, config));
-		error = refuse_above(&limit, config, plan->memory_bytes,
-				     failure);
-	}
+	if (plan_output(plan, &tried, output) < 0)
+		return 0;
+	find_limit(&limit, config, plan->memory_bytes, tried.record_count, 1);
+	/* The cache counts as free where the machine was asked. */
+	if (limit.bytes != config->memory_bytes && limit.source)
+		limit.bytes =
+			less_or_none(limit.bytes, mapped_bytes(&tried, config));
 	result->memory_source = limit.source;
-	result->exceeds_memory = error != 0;
 	result->memory_bytes = plan->memory_bytes;
-	*fitting_threads =
-		error && config->threads == 0
-			? fitting_workers(request, output, limit.bytes)
-			: 0;
-	return error;
+	if (plan->memory_bytes <= limit.bytes)
+		return tried.worker_count;
+	/* The half of the workers, the quarter or less. */
+	while (config->threads == 0 && tried.worker_count > 1) {
+		tried.worker_count /= 2;
+		if (plan_output(&fewer, &tried, output) == 0 &&
+		    fewer.memory_bytes <= limit.bytes)
+			return tried.worker_count;
+	}
+	return 0;
 }
 
 /* Tell what has refused the memory: most often a limit of this process. */
@@ -297,21 +269,16 @@ static void refuse_mapping(uint64_t bytes, int error, struct failure *failure)
 
 /* The plan's sizes, and what aligning so many pieces may lose. */
 int sort_setup_arena(struct arena *arena, uint64_t bytes, uint64_t pieces,
-		     struct failure *failure)
+		     uint64_t nodes, struct failure *failure)
 {
 	uint64_t all = bytes + pieces * CACHE_PAIR_BYTES + PAGE_BYTES;
 	int error = arena_map(arena, all);
 
 	if (error)
 		refuse_mapping(all, error, failure);
+	else if (nodes & (nodes - 1))
+		numa_interleave(arena->base, arena->size_bytes, nodes);
 	return error;
-}
-
-void sort_setup_nodes(struct topology *topology,
-		      const struct sorter_config *config, unsigned worker_count)
-{
-	if (worker_count > 1 && !config->ignores_nodes)
-		topology_read_nodes(topology);
 }
 
 uint64_t sort_setup_worker_nodes(const struct topology *topology,
@@ -322,12 +289,6 @@ uint64_t sort_setup_worker_nodes(const struct topology *topology,
 	for (unsigned w = 0; w < pool->worker_count; w++)
 		nodes |= (uint64_t)1 << topology->nodes[pool->workers[w].node];
 	return nodes;
-}
-
-void sort_setup_spread(const struct arena *arena, uint64_t nodes)
-{
-	if (nodes & (nodes - 1))
-		numa_interleave(arena->base, arena->size_bytes, nodes);
 }
 
 /* The disk reads them from its own node. */

@@ -14,22 +14,12 @@
 
 /* Functions that return int return 0, or -errno with *failure filled. */
 
-/* How many workers suit so many records, these CPUs and a quota of their time,
- * if the user has not said it. */
+/* How many workers suit so many records, these CPUs and a quota of their time;
+ * and what has decided on that: "--threads", "cpus", "quota", or "input", which
+ * is small. */
 unsigned sort_setup_workers(const struct sorter_config *config,
-			    uint64_t record_count, unsigned cpu_count);
-
-/* What decided on so many of them: "--threads", "cpus", "quota", or "input",
- * which is small. */
-const char *sort_setup_threads_source(const struct sorter_config *config,
-				      uint64_t record_count, unsigned cpu_count,
-				      unsigned workers);
-
-/* The topology's nodes, unless they are to be ignored or there is one worker.
- * Before the pool is started. */
-void sort_setup_nodes(struct topology *topology,
-		      const struct sorter_config *config,
-		      unsigned worker_count);
+			    uint64_t record_count, unsigned cpu_count,
+			    const char **source);
 
 /* Make the plan, or refuse more records than it allows. */
 int sort_setup_plan(struct plan *plan, const struct plan_request *request,
@@ -75,27 +65,26 @@ int sort_setup_refuse_memory(const struct sorter_config *config,
 			     unsigned sorts_on_machine,
 			     struct failure *failure);
 
-/* Make the plan for this output, or refuse it; then the result says why, and
- * *fitting_threads how many would fit (0: none, or they are given). */
-int sort_setup_plan_within(struct plan *plan, struct plan_request request,
-			   const struct sorter_config *config,
-			   const struct output *output,
-			   struct sorter_result *result,
-			   unsigned *fitting_threads, struct failure *failure);
+/* Make the plan for this output, and compare it with the memory that the sort
+ * may take, which *result tells.  Returns the request's number of workers if
+ * the plan fits; else how many workers would fit: fewer, or 0, also if their
+ * number is given. */
+unsigned sort_setup_fitting_workers(struct plan *plan,
+				    const struct plan_request *request,
+				    const struct sorter_config *config,
+				    const struct output *output,
+				    struct sorter_result *result);
 
-/* An arena for so many bytes in so many pieces. */
+/* An arena for so many bytes in so many pieces.  If it is for workers on
+ * several nodes, a mask as in numa.h, its pages come from these in turn, so
+ * that no node's memory limits them all. */
 int sort_setup_arena(struct arena *arena, uint64_t bytes, uint64_t pieces,
-		     struct failure *failure);
+		     uint64_t nodes, struct failure *failure);
 
 /* The nodes that the pool's workers run on, which a small sort does not take
  * all: a mask as in numa.h. */
 uint64_t sort_setup_worker_nodes(const struct topology *topology,
 				 const struct thread_pool *pool);
-
-/* All workers read an arena that no thread has touched yet: its pages come from
- * their nodes in turn, so that no node's memory limits them all.  Of one node
- * they come anyway. */
-void sort_setup_spread(const struct arena *arena, uint64_t nodes);
 
 /* Staging slots of the plan's chunks, from the arena; what is written comes
  * from the nodes of the pool's topology. */

@@ -1,3 +1,6 @@
+/*
+ * sort_trace.c - the lanes of a timeline, and the file that they are written to
+ */
 #include "sort/sort_trace.h"
 
 #include <errno.h>

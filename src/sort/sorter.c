@@ -1,3 +1,7 @@
+/*
+ * sorter.c - the life of one machine's sort in memory: open, plan, map, run,
+ * commit
+ */
 #include "sort/sorter.h"
 
 #include <errno.h>
@@ -11,6 +15,19 @@
 #include "sort/orderer.h"
 #include "sort/sort_setup.h"
 #include "system/topology.h"
+
+/* One of the two ways through a sort: by an entry for each record, or by counts
+ * of records of one or two bytes. */
+struct sort_way {
+	/* Cut up the arena, in the order of use, so that what is touched lies
+	 * together; and begin what comes after the bucketing. */
+	void (*lay_out)(struct sorter *sorter,
+			const struct sort_wiring *wiring);
+	/* Each worker. */
+	void (*run)(struct sorter *sorter, unsigned worker);
+	void (*fill_result)(const struct sorter *sorter,
+			    struct sorter_result *result);
+};
 
 struct sorter {
 	struct arena own; /* of this struct */
@@ -26,12 +43,10 @@ struct sorter {
 	struct plan plan;
 	struct arena arena;
 	_Atomic bool *touched; /* the arena's first byte, or NULL */
-	/* So many threads would fit into the memory that there is; 0: none. */
-	unsigned fitting_threads;
-	struct orderer orderer;
+	const struct sort_way *way;
 	struct bucketing bucketing;
+	struct orderer orderer;
 	/* Instead of the orderer, of records that are counted. */
-	bool is_counted;
 	struct record_counts counts;
 	struct counted_output counted_output;
 	/* Sampled records and scratch for their key prefixes. */
@@ -50,8 +65,10 @@ struct sorter {
 	_Alignas(CACHE_PAIR_BYTES) _Atomic uint32_t next_part;
 };
 
-/* --- memory ----------------------------------------------------------------
+/* --- plan and memory -------------------------------------------------------
  */
+
+static const struct sort_way by_entries, by_counts;
 
 static struct plan_request request_plan(const struct sorter *sorter)
 {
@@ -63,7 +80,7 @@ static struct plan_request request_plan(const struct sorter *sorter)
 		.slot_count = input->slot_count,
 		.input_memory_bytes = input_memory_bytes(input),
 		.worker_count = sorter->pool.worker_count,
-		.is_counted = sorter->is_counted,
+		.is_counted = sorter->way == &by_counts,
 	};
 }
 
@@ -73,51 +90,17 @@ static int map_arena(struct sorter *sorter, const struct plan *plan,
 		     struct failure *failure)
 {
 	unsigned workers = sorter->pool.worker_count;
-	int error = sort_setup_arena(
-		&sorter->arena,
-		plan->memory_bytes - input_memory_bytes(&sorter->input),
-		BUCKETING_PIECES(workers) + ORDERER_PIECES(workers) + 3,
-		failure);
 
-	if (error == 0)
-		sort_setup_spread(&sorter->arena,
-				  sort_setup_worker_nodes(&sorter->topology,
-							  &sorter->pool));
-	return error;
+	return sort_setup_arena(
+		&sorter->arena, plan->arena_bytes,
+		BUCKETING_PIECES(workers) + ORDERER_PIECES(workers) + 3,
+		sort_setup_worker_nodes(&sorter->topology, &sorter->pool),
+		failure);
 }
 
 static void *take(struct sorter *sorter, uint64_t count, size_t each_bytes)
 {
 	return arena_take(&sorter->arena, count * each_bytes, CACHE_PAIR_BYTES);
-}
-
-static void lay_out_counts(struct sorter *sorter)
-{
-	unsigned workers = sorter->pool.worker_count;
-
-	record_counts_take_memory(&sorter->counts, &sorter->config.shape,
-				  workers, &sorter->arena);
-	sort_setup_slots(&sorter->output, &sorter->plan, &sorter->pool,
-			 &sorter->topology, &sorter->arena);
-}
-
-/* Cut up in the order of use, so that what is touched lies together. */
-static void lay_out_memory(struct sorter *sorter)
-{
-	const struct plan *plan = &sorter->plan;
-	struct arena *arena = &sorter->arena;
-	unsigned workers = sorter->pool.worker_count;
-
-	bucketing_take_lists(&sorter->bucketing, plan, workers, arena);
-	orderer_take_memory(&sorter->orderer, plan, workers, arena, NULL);
-	bucketing_take_blocks(&sorter->bucketing, plan, arena);
-	sort_setup_slots(&sorter->output, plan, &sorter->pool,
-			 &sorter->topology, arena);
-	/* Touched only when keys are not uniform. */
-	sorter->sample = take(sorter, plan->sample_count, 8);
-	sorter->sample_prefixes = take(sorter, plan->sample_count, 8);
-	orderer_take_oversized(&sorter->orderer, plan,
-			       sorter->input.record_count, arena);
 }
 
 /* What worker 1 does while worker 0 prepares: touch the memory's first huge
@@ -153,7 +136,80 @@ static void reserve_memory(struct sorter *sorter)
 	thread_pool_launch(&sorter->pool, touch_memory, sorter);
 }
 
-/* --- preparing -------------------------------------------------------------
+/* Memory that there is may be refused nevertheless, and so may addresses for
+ * the input: by RLIMIT_AS, or where the kernel does not overcommit. */
+static int map_memory(struct sorter *sorter, struct failure *failure)
+{
+	int error = 0;
+
+	if (!sorter->arena.base)
+		error = map_arena(sorter, &sorter->plan, failure);
+	if (error == 0)
+		error = input_map(&sorter->input, failure);
+	if (error != -ENOMEM)
+		return error;
+	sorter->result->place = SORT_BEYOND_MEMORY;
+	sorter->result->memory_bytes = 0;
+	return 0;
+}
+
+static int start_threads(struct sorter *sorter, struct failure *failure)
+{
+	const struct sorter_config *config = &sorter->config;
+	struct sorter_result *result = sorter->result;
+	unsigned workers;
+	int error;
+
+	topology_read(&sorter->topology);
+	workers = sort_setup_workers(config, sorter->input.record_count,
+				     sorter->topology.cpu_count,
+				     &result->threads_source);
+	if (workers > 1 && !config->ignores_nodes)
+		topology_read_nodes(&sorter->topology);
+	error = thread_pool_start_some(&sorter->pool, workers,
+				       config->threads > 0, &sorter->topology,
+				       failure);
+	result->threads = sorter->pool.worker_count;
+	return error;
+}
+
+static int take_fewer_threads(struct sorter *sorter, unsigned count,
+			      struct failure *failure)
+{
+	int error;
+
+	thread_pool_stop(&sorter->pool);
+	arena_unmap(&sorter->arena);
+	sorter->config.threads_max = count;
+	error = start_threads(sorter, failure);
+	sorter->result->threads_source = "memory";
+	return error;
+}
+
+/* Plan for the outputs that are open: does the sort fit into the memory that it
+ * may take, if need be with fewer threads? */
+static int find_place(struct sorter *sorter, struct failure *failure)
+{
+	for (;;) {
+		struct plan_request request = request_plan(sorter);
+		unsigned fitting = sort_setup_fitting_workers(
+			&sorter->plan, &request, &sorter->config,
+			&sorter->output, sorter->result);
+		int error;
+
+		if (fitting == request.worker_count)
+			return map_memory(sorter, failure);
+		if (fitting == 0) {
+			sorter->result->place = SORT_BEYOND_MEMORY;
+			return 0;
+		}
+		error = take_fewer_threads(sorter, fitting, failure);
+		if (error)
+			return error;
+	}
+}
+
+/* --- by entries: bucketing -------------------------------------------------
  */
 
 static void choose_splitters(struct sorter *sorter)
@@ -174,95 +230,6 @@ static void choose_splitters(struct sorter *sorter)
 				      sorter->plan.bucket_count);
 	sorter->partitioned = sorter->partition_while_reading;
 }
-
-static void begin_bucketing(struct sorter *sorter)
-{
-	const struct sort_wiring wiring = {
-		.shape = sorter->config.shape,
-		.kernel = sorter->config.kernel,
-		.splitters = &sorter->splitters,
-		.pool = &sorter->pool,
-		.trace = &sorter->trace,
-		.failure = &sorter->failure,
-	};
-	const struct bucketing_config config = {
-		.source = &sorter->source,
-		.counts = sorter->counts.tables,
-	};
-
-	bucketing_begin(&sorter->bucketing, &wiring, &config);
-	bucketing_set_plan(&sorter->bucketing, &sorter->plan);
-}
-
-static void begin_ordering(struct sorter *sorter)
-{
-	struct orderer_config config =
-		sort_setup_orderer(&sorter->config, &sorter->plan,
-				   sorter->input.base, &sorter->output);
-
-	/* All workers meet between bucketing and ordering. */
-	config.is_ready = true;
-	orderer_begin(&sorter->orderer, &sorter->bucketing.wiring, &config);
-}
-
-static int open_files(struct sorter *sorter, struct failure *failure)
-{
-	int error = sort_setup_outputs(&sorter->output, &sorter->config,
-				       sorter->input.record_count, failure);
-
-	if (error)
-		return error;
-	return sort_trace_open(&sorter->trace, &sorter->output, &sorter->input,
-			       failure);
-}
-
-/* Memory that there is may be refused nevertheless, and so may addresses for
- * the input: by RLIMIT_AS, or where the kernel does not overcommit. */
-static int map_memory(struct sorter *sorter, struct failure *failure)
-{
-	int error = 0;
-
-	if (!sorter->arena.base)
-		error = map_arena(sorter, &sorter->plan, failure);
-	if (error == 0)
-		error = input_map(&sorter->input, failure);
-	if (error == -ENOMEM) {
-		sorter->result->exceeds_memory = true;
-		sorter->result->memory_bytes = 0;
-	}
-	return error;
-}
-
-static int prepare(struct sorter *sorter, struct failure *failure)
-{
-	int error = open_files(sorter, failure);
-
-	if (error)
-		return error;
-	error = sort_setup_plan_within(&sorter->plan, request_plan(sorter),
-				       &sorter->config, &sorter->output,
-				       sorter->result, &sorter->fitting_threads,
-				       failure);
-	if (error == 0)
-		error = map_memory(sorter, failure);
-	if (error)
-		return error;
-	sorter->source = input_source(&sorter->input);
-	if (sorter->is_counted) {
-		lay_out_counts(sorter);
-		begin_bucketing(sorter);
-	} else {
-		begin_bucketing(sorter);
-		lay_out_memory(sorter);
-		choose_splitters(sorter);
-		begin_ordering(sorter);
-	}
-	return sort_trace_add_lanes(&sorter->trace, sorter->pool.worker_count,
-				    SORT_TRACE_SPANS, failure);
-}
-
-/* --- bucketing -------------------------------------------------------------
- */
 
 /* Static splitters have failed when more than this part of the input lies in
  * buckets of more than PLAN_OVERSIZED_ENTRIES.  A single worker sorts such a
@@ -329,65 +296,31 @@ static bool run_bucketing(struct sorter *sorter, unsigned worker)
 	}
 }
 
-/* --- duplicates ------------------------------------------------------------
+/* --- by entries: ordering --------------------------------------------------
  */
+
+/* Worker 0, when duplicates have been dropped. */
+static void set_output_sizes(struct sorter *sorter, uint64_t kept_count)
+{
+	struct failure failure;
+
+	if (sort_setup_output_sizes(&sorter->output, &sorter->config,
+				    kept_count, &failure) < 0)
+		first_failure_note(&sorter->failure, &failure);
+}
 
 /* Worker 0; the others come to wait for the chunks. */
 static void drop_duplicates(struct sorter *sorter)
 {
 	struct orderer *orderer = &sorter->orderer;
-	struct failure failure;
 	uint64_t kept_count;
 
 	/* Also after a failure the chunks begin: the other workers then see the
 	 * failure. */
-	if (orderer_drop_duplicates(orderer, 0, &kept_count) &&
-	    sort_setup_output_sizes(&sorter->output, &sorter->config,
-				    kept_count, &failure) < 0)
-		first_failure_note(&sorter->failure, &failure);
+	if (orderer_drop_duplicates(orderer, 0, &kept_count))
+		set_output_sizes(sorter, kept_count);
 	orderer_begin_chunks(orderer);
 }
-
-/* --- records that are counted ----------------------------------------------
- */
-
-/* Worker 0, when all have counted. */
-static void begin_counted_output(struct sorter *sorter)
-{
-	const struct sorter_config *config = &sorter->config;
-	const struct counted_output_config output = {
-		.counts = &sorter->counts,
-		.sink = &sorter->output.sink,
-		.failure = &sorter->failure,
-	};
-	struct failure failure;
-
-	record_counts_add_up(&sorter->counts, config->unique, config->kernel);
-	if (config->unique &&
-	    sort_setup_output_sizes(&sorter->output, config,
-				    record_counts_whole(&sorter->counts),
-				    &failure) < 0)
-		first_failure_note(&sorter->failure, &failure);
-	counted_output_begin(&sorter->counted_output, &output);
-}
-
-static void run_counting(struct sorter *sorter, unsigned worker)
-{
-	const _Atomic bool *stop = &sorter->failure.stop;
-
-	bucketing_pass(&sorter->bucketing, worker, false, false);
-	if (thread_pool_barrier(&sorter->pool, stop))
-		return;
-	if (worker == 0) {
-		sorter->result->bucketed_ns = clock_now_ns();
-		begin_counted_output(sorter);
-	}
-	if (!thread_pool_barrier(&sorter->pool, stop))
-		counted_output_run(&sorter->counted_output, worker);
-}
-
-/* --- forgetting the input --------------------------------------------------
- */
 
 /* Parts of a mapped input that are forgotten one by one: small enough for all
  * workers to have some, and to help the sink in between. */
@@ -425,17 +358,35 @@ static void forget_input(struct sorter *sorter)
 	}
 }
 
-/* --- running ---------------------------------------------------------------
- */
-
-static void run_worker(void *context, unsigned worker)
+static void lay_out_entries(struct sorter *sorter,
+			    const struct sort_wiring *wiring)
 {
-	struct sorter *sorter = context;
+	const struct plan *plan = &sorter->plan;
+	struct arena *arena = &sorter->arena;
+	unsigned workers = sorter->pool.worker_count;
+	struct orderer_config config;
 
-	if (sorter->is_counted) {
-		run_counting(sorter, worker);
-		return;
-	}
+	bucketing_take_lists(&sorter->bucketing, plan, workers, arena);
+	orderer_take_memory(&sorter->orderer, plan, workers, arena, NULL);
+	bucketing_take_blocks(&sorter->bucketing, plan, arena);
+	sort_setup_slots(&sorter->output, plan, &sorter->pool,
+			 &sorter->topology, arena);
+	/* Touched only when keys are not uniform. */
+	sorter->sample = take(sorter, plan->sample_count, 8);
+	sorter->sample_prefixes = take(sorter, plan->sample_count, 8);
+	orderer_take_oversized(&sorter->orderer, plan,
+			       sorter->input.record_count, arena);
+
+	choose_splitters(sorter);
+	config = sort_setup_orderer(&sorter->config, plan, sorter->input.base,
+				    &sorter->output);
+	/* All workers meet between bucketing and ordering. */
+	config.is_ready = true;
+	orderer_begin(&sorter->orderer, wiring, &config);
+}
+
+static void run_by_entries(struct sorter *sorter, unsigned worker)
+{
 	if (!run_bucketing(sorter, worker))
 		return;
 	if (worker == 0)
@@ -444,6 +395,183 @@ static void run_worker(void *context, unsigned worker)
 		drop_duplicates(sorter);
 	if (orderer_run(&sorter->orderer, worker))
 		forget_input(sorter);
+}
+
+static void tell_entries(const struct sorter *sorter,
+			 struct sorter_result *result)
+{
+	result->dropped_count = orderer_dropped_count(&sorter->orderer);
+	result->checksum = orderer_checksum(&sorter->orderer);
+}
+
+static const struct sort_way by_entries = { lay_out_entries, run_by_entries,
+					    tell_entries };
+
+/* --- by counts -------------------------------------------------------------
+ */
+
+static void lay_out_counts(struct sorter *sorter,
+			   const struct sort_wiring *wiring)
+{
+	(void)wiring;
+	record_counts_take_memory(&sorter->counts, &sorter->config.shape,
+				  sorter->pool.worker_count, &sorter->arena);
+	sort_setup_slots(&sorter->output, &sorter->plan, &sorter->pool,
+			 &sorter->topology, &sorter->arena);
+}
+
+/* Worker 0, when all have counted. */
+static void begin_counted_output(struct sorter *sorter)
+{
+	const struct sorter_config *config = &sorter->config;
+	const struct counted_output_config output = {
+		.counts = &sorter->counts,
+		.sink = &sorter->output.sink,
+		.failure = &sorter->failure,
+	};
+
+	record_counts_add_up(&sorter->counts, config->unique, config->kernel);
+	if (config->unique)
+		set_output_sizes(sorter, record_counts_whole(&sorter->counts));
+	counted_output_begin(&sorter->counted_output, &output);
+}
+
+static void run_by_counts(struct sorter *sorter, unsigned worker)
+{
+	const _Atomic bool *stop = &sorter->failure.stop;
+
+	bucketing_pass(&sorter->bucketing, worker, false, false);
+	if (thread_pool_barrier(&sorter->pool, stop))
+		return;
+	if (worker == 0) {
+		sorter->result->bucketed_ns = clock_now_ns();
+		begin_counted_output(sorter);
+	}
+	if (!thread_pool_barrier(&sorter->pool, stop))
+		counted_output_run(&sorter->counted_output, worker);
+}
+
+static void tell_counts(const struct sorter *sorter,
+			struct sorter_result *result)
+{
+	result->dropped_count =
+		result->record_count - record_counts_whole(&sorter->counts);
+	if (sorter->config.checksum)
+		result->checksum = record_counts_checksum(&sorter->counts);
+}
+
+static const struct sort_way by_counts = { lay_out_counts, run_by_counts,
+					   tell_counts };
+
+/* --- opening ---------------------------------------------------------------
+ */
+
+/* Fewer records than there may be different ones are sorted by entries as fast.
+ */
+static const struct sort_way *choose_way(const struct record_shape *shape,
+					 uint64_t record_count)
+{
+	return record_counts_suit(shape) &&
+			       record_count >=
+				       record_counts_items_max(shape->size)
+		       ? &by_counts
+		       : &by_entries;
+}
+
+static int open_files(struct sorter *sorter, struct failure *failure)
+{
+	int error = sort_setup_outputs(&sorter->output, &sorter->config,
+				       sorter->input.record_count, failure);
+
+	if (error)
+		return error;
+	return sort_trace_open(&sorter->trace, &sorter->output, &sorter->input,
+			       failure);
+}
+
+/* Wire the parts, and give them their memory. */
+static int wire(struct sorter *sorter, struct failure *failure)
+{
+	const struct sort_wiring wiring = {
+		.shape = sorter->config.shape,
+		.kernel = sorter->config.kernel,
+		.splitters = &sorter->splitters,
+		.pool = &sorter->pool,
+		.trace = &sorter->trace,
+		.failure = &sorter->failure,
+	};
+	struct bucketing_config config = { .source = &sorter->source };
+
+	sorter->source = input_source(&sorter->input);
+	sorter->way->lay_out(sorter, &wiring);
+	config.counts = sorter->counts.tables;
+	bucketing_begin(&sorter->bucketing, &wiring, &config);
+	bucketing_set_plan(&sorter->bucketing, &sorter->plan);
+	return sort_trace_add_lanes(&sorter->trace, sorter->pool.worker_count,
+				    SORT_TRACE_SPANS, failure);
+}
+
+static int open_sort(struct sorter *sorter, struct failure *failure)
+{
+	const struct sorter_config *config = &sorter->config;
+	struct sorter_result *result = sorter->result;
+	int error = input_open(&sorter->input, config->input_paths,
+			       config->input_count, config->shape.size,
+			       config->device_bytes, config->io, failure);
+
+	if (error)
+		return error;
+	result->record_count = sorter->input.record_count;
+	result->size_bytes = result->record_count * config->shape.size;
+	/* As early as the number of workers is known: a CPU that has been idle
+	 * takes its time, and the rest is prepared meanwhile. */
+	error = start_threads(sorter, failure);
+	if (error)
+		return error;
+	input_choose(&sorter->input);
+	result->io = sorter->input.mode;
+	sorter->way = choose_way(&config->shape, result->record_count);
+	reserve_memory(sorter);
+	error = open_files(sorter, failure);
+	if (error == 0)
+		error = find_place(sorter, failure);
+	if (error || result->place == SORT_BEYOND_MEMORY)
+		return error;
+	return wire(sorter, failure);
+}
+
+struct sorter *sorter_open(const struct sorter_config *config,
+			   struct sorter_result *result,
+			   struct failure *failure)
+{
+	struct arena own = { 0 };
+	struct sorter *sorter;
+
+	memset(result, 0, sizeof(*result));
+	result->begin_ns = clock_now_ns();
+	/* Too large for a stack.  Fresh memory is zeroed, and costs only where
+	 * it is touched. */
+	if (sort_setup_arena(&own, sizeof(*sorter), 1, 0, failure) < 0)
+		return NULL;
+	sorter = arena_take(&own, sizeof(*sorter), CACHE_PAIR_BYTES);
+	sorter->own = own;
+	sorter->config = *config;
+	sorter->result = result;
+	sort_trace_init(&sorter->trace, config->trace_path);
+	if (open_sort(sorter, failure) == 0)
+		return sorter;
+	sorter_close(sorter);
+	return NULL;
+}
+
+/* --- running ---------------------------------------------------------------
+ */
+
+static void run_worker(void *context, unsigned worker)
+{
+	struct sorter *sorter = context;
+
+	sorter->way->run(sorter, worker);
 }
 
 static int run_pool(struct sorter *sorter, struct failure *failure)
@@ -478,136 +606,18 @@ static int commit(struct sorter *sorter, struct failure *failure)
 	return error;
 }
 
-/* What is known as soon as the sorter is open. */
-static void fill_plan(struct sorter *sorter)
+static void fill_result(const struct sorter *sorter,
+			struct sorter_result *result)
 {
-	struct sorter_result *result = sorter->result;
+	const struct arena *arena = &sorter->arena;
 
 	sort_setup_fill_result(result, &sorter->input, &sorter->output,
 			       &sorter->splitters, sorter->pool.worker_count,
 			       sorter->plan.memory_bytes);
-	result->record_count = sorter->input.record_count;
-	result->size_bytes = result->record_count * sorter->config.shape.size;
-}
-
-static void fill_result(struct sorter *sorter)
-{
-	struct sorter_result *result = sorter->result;
-	const struct arena *arena = &sorter->arena;
-
-	fill_plan(sorter);
 	if (sorter->config.counts_nodes && sorter->topology.node_count > 1)
 		sort_setup_fill_nodes(result, &sorter->topology, &sorter->pool,
 				      &arena, 1);
-	if (!sorter->is_counted) {
-		result->dropped_count = orderer_dropped_count(&sorter->orderer);
-		result->checksum = orderer_checksum(&sorter->orderer);
-		return;
-	}
-	result->dropped_count =
-		result->record_count - record_counts_whole(&sorter->counts);
-	if (sorter->config.checksum)
-		result->checksum = record_counts_checksum(&sorter->counts);
-}
-
-/* --- a sort's life ---------------------------------------------------------
- */
-
-static int start_threads(struct sorter *sorter, struct failure *failure)
-{
-	const struct sorter_config *config = &sorter->config;
-	uint64_t record_count = sorter->input.record_count;
-	unsigned workers;
-
-	topology_read(&sorter->topology);
-	workers = sort_setup_workers(config, record_count,
-				     sorter->topology.cpu_count);
-	sorter->result->threads_source = sort_setup_threads_source(
-		config, record_count, sorter->topology.cpu_count, workers);
-	sort_setup_nodes(&sorter->topology, config, workers);
-	return thread_pool_start_some(&sorter->pool, workers,
-				      config->threads > 0, &sorter->topology,
-				      failure);
-}
-
-static int open_sort(struct sorter *sorter, struct failure *failure)
-{
-	const struct sorter_config *config = &sorter->config;
-	int error = input_open(&sorter->input, config->input_paths,
-			       config->input_count, config->shape.size,
-			       config->device_bytes, config->io, failure);
-
-	if (error)
-		return error;
-	/* As early as the number of workers is known: a CPU that has been idle
-	 * takes its time, and the rest is prepared meanwhile. */
-	error = start_threads(sorter, failure);
-	if (error)
-		return error;
-	input_choose(&sorter->input);
-	/* --explain tells it of a sort that does not fit, too. */
-	sorter->result->io = sorter->input.mode;
-	/* Fewer records than there may be different ones are sorted as fast. */
-	sorter->is_counted =
-		record_counts_suit(&config->shape) &&
-		sorter->input.record_count >=
-			record_counts_items_max(config->shape.size);
-	reserve_memory(sorter);
-	error = prepare(sorter, failure);
-	if (error == 0)
-		fill_plan(sorter);
-	return error;
-}
-
-static struct sorter *new_sorter(const struct sorter_config *config,
-				 struct sorter_result *result,
-				 struct failure *failure)
-{
-	struct arena own = { 0 };
-	struct sorter *sorter;
-
-	memset(result, 0, sizeof(*result));
-	result->begin_ns = clock_now_ns();
-	/* Too large for a stack.  Fresh memory is zeroed, and costs only where
-	 * it is touched. */
-	if (sort_setup_arena(&own, sizeof(*sorter), 1, failure) < 0)
-		return NULL;
-	sorter = arena_take(&own, sizeof(*sorter), CACHE_PAIR_BYTES);
-	sorter->own = own;
-	sorter->config = *config;
-	sorter->result = result;
-	sort_trace_init(&sorter->trace, config->trace_path);
-	return sorter;
-}
-
-static struct sorter *open_with(const struct sorter_config *config,
-				struct sorter_result *result,
-				unsigned *fitting_threads,
-				struct failure *failure)
-{
-	struct sorter *sorter = new_sorter(config, result, failure);
-
-	if (!sorter || open_sort(sorter, failure) == 0)
-		return sorter;
-	*fitting_threads = sorter->fitting_threads;
-	sorter_close(sorter);
-	return NULL;
-}
-
-struct sorter *sorter_open(const struct sorter_config *config,
-			   struct sorter_result *result,
-			   struct failure *failure)
-{
-	struct sorter_config fewer = *config;
-	unsigned fitting = 0;
-	struct sorter *sorter = open_with(config, result, &fitting, failure);
-
-	if (sorter || fitting == 0)
-		return sorter;
-	fewer.threads_max = fitting;
-	sorter = open_with(&fewer, result, &fitting, failure);
-	result->threads_source = "memory";
-	return sorter;
+	sorter->way->fill_result(sorter, result);
 }
 
 int sorter_sort(struct sorter *sorter, struct failure *failure)
@@ -617,9 +627,12 @@ int sorter_sort(struct sorter *sorter, struct failure *failure)
 	if (error == 0)
 		error = commit(sorter, failure);
 	if (error == 0)
-		fill_result(sorter);
+		fill_result(sorter, sorter->result);
 	return error;
 }
+
+/* --- the end ---------------------------------------------------------------
+ */
 
 /* The pool still runs if nothing was sorted. */
 static void end(struct sorter *sorter)

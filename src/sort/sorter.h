@@ -50,6 +50,14 @@ struct sorter_config {
 	bool counts_nodes;
 };
 
+/* Where the records of a sort are brought into order. */
+enum sort_place {
+	SORT_IN_MEMORY,
+	/* It would take memory_bytes of the result (0: more than can be planned
+	 * or mapped), which is more than it may take. */
+	SORT_BEYOND_MEMORY,
+};
+
 /* What a sort had of one NUMA node. */
 struct sorter_node {
 	unsigned node;
@@ -60,10 +68,7 @@ struct sorter_node {
 /* What was done and how long it took; valid if sorter_sort() returned 0.  As a
  * sorter is opened: what it would take. */
 struct sorter_result {
-	/* Valid if sorter_open() failed: nothing but memory was missing, of
-	 * which it would take memory_bytes (0: more than can be planned or
-	 * mapped). */
-	bool exceeds_memory;
+	enum sort_place place;
 	uint64_t record_count;	/* of the input; of a rank: of its share */
 	uint64_t size_bytes;	/* of these records */
 	uint64_t dropped_count; /* of these records; the others were written */
@@ -101,7 +106,9 @@ struct sorter;
 /* Open the inputs and outputs, plan, and map the memory.  Fewer threads are
  * taken where all would need too much memory, unless their number is given.
  * The result is filled from now on, and must stay, as must what the config
- * points to.  Returns NULL if it fails; nothing is left then. */
+ * points to.  Its place says whether this sorter can sort, or is to be closed
+ * since the sort goes beyond memory.  Returns NULL if it fails; nothing is left
+ * then. */
 struct sorter *sorter_open(const struct sorter_config *config,
 			   struct sorter_result *result,
 			   struct failure *failure);

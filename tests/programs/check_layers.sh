@@ -30,7 +30,6 @@ readonly TEST_SEAMS="
 	codec_pays                    disks and CPUs of any speed
 	external_request_memory_min   sorts in the least memory
 	roles_options_read            the text of a file, for the fuzzer
-	sorter_close                  a process that goes on
 	cluster_run_in                ranks whose exchange is memory
 	cluster_free                  the same"
 

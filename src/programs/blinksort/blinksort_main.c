@@ -104,7 +104,7 @@ struct options {
 	struct sorter_config config;
 	struct output_options outputs;
 	bool tells_progress;
-	bool is_external; /* it does not fit into memory */
+	enum sort_place place; /* of a sort on one machine */
 	struct external_options external;
 	struct external_result external_result;
 	struct external_explanation explanation;
@@ -392,7 +392,7 @@ static int suppose(struct options *options, struct sorter_result *result,
 	external->sort = &options->config;
 	error = suppose_options_explain(&options->suppose, external, result,
 					&fits, &options->explanation, failure);
-	options->is_external = !fits;
+	options->place = fits ? SORT_IN_MEMORY : SORT_BEYOND_MEMORY;
 	return error;
 }
 
@@ -407,14 +407,15 @@ static int sort(struct options *options, struct sorter_result *result,
 	/* What has no size is sorted as if it did not fit. */
 	if (options->streams.is_output || options->streams.is_input) {
 		*result = (struct sorter_result){ 0 };
-		options->is_external = true;
+		options->place = SORT_BEYOND_MEMORY;
 		return sort_beyond_memory(options, result, failure);
 	}
 	sorter = sorter_open(&options->config, result, failure);
-	if (!sorter && !result->exceeds_memory)
+	if (!sorter)
 		return -1;
-	if (!sorter) {
-		options->is_external = true;
+	options->place = result->place;
+	if (options->place == SORT_BEYOND_MEMORY) {
+		sorter_close(sorter);
 		return sort_beyond_memory(options, result, failure);
 	}
 	if (!options_given(&options->reader, OPTION_EXPLAIN))
@@ -427,20 +428,21 @@ static int sort(struct options *options, struct sorter_result *result,
 static int explain(const struct options *options,
 		   const struct sorter_result *result)
 {
+	bool is_external = options->place == SORT_BEYOND_MEMORY;
 	bool json = options_given(&options->reader, OPTION_JSON);
 	int status;
 
-	if (options->is_external && json)
+	if (is_external && json)
 		external_report_explain_json(&options->external.config,
 					     &options->explanation);
-	else if (options->is_external)
+	else if (is_external)
 		external_report_explain(&options->external.config,
 					&options->explanation, result);
 	else
 		external_report_explain_memory(
 			result, options->config.shape.size, json);
 	status = stdout_finish();
-	if (status == EXIT_DONE && options->is_external)
+	if (status == EXIT_DONE && is_external)
 		status = options->explanation.refusal.status;
 	return status;
 }
@@ -459,7 +461,7 @@ static int report(const struct options *options,
 		return EXIT_DONE;
 	if (options_given(&options->reader, OPTION_JSON))
 		sort_report_json(&options->config, result,
-				 options->is_external
+				 options->place == SORT_BEYOND_MEMORY
 					 ? &options->external_result
 					 : NULL);
 	else if (options->config.checksum)
