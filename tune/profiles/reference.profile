@@ -67,7 +67,7 @@ try dirty-limits ratio 40 background-ratio 5
 
 # The disks
 try read-ahead 4096
-  because  a disk, or a row of them, goes on reading while what it has read is sorted
+  because  one value on all machines: a disk goes on reading while what it has read is sorted, and reads little in vain
   source   ours; Documentation/ABI/stable/sysfs-block
 
 try io-scheduler none
