@@ -109,6 +109,7 @@ case_one_machine()
 	expect_trial 0 --scenario=pagecache --trials=5 --records=$RECORDS \
 		--ascii --out=record
 	expect_empty err
+	[ "$(head -n 1 out)" = '5 trials to run' ]
 	expect_match '^pagecache +reference +5 +0 ' out
 	expect_match '^See the results: .*/blinkreport .*/record$' out
 	# As a shell takes it, from here.

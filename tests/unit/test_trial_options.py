@@ -234,6 +234,27 @@ class Progress(unittest.TestCase):
             shown.close()
             self.assertEqual(stream.getvalue(), "")
 
+    def test_trials_and_time_are_told_where_no_line_is(self):
+        told = []
+        with mock.patch("time.monotonic_ns") as clock:
+            clock.return_value = 0
+            shown = progress.Progress(300, stream=io.StringIO(),
+                                      tell=told.append)
+            shown.begin(100)
+            self.assertEqual(told, ["200 trials to run\n"])
+            for trial in range(101, 110):
+                clock.return_value += 3 * 10**9
+                shown.show(trial, 0)
+        self.assertEqual(told[1:], ["trial 104 of 300, about 9:48 left\n"])
+        for stream, quiet in ((io.StringIO(), True), (Terminal(), False)):
+            shown = progress.Progress(300, quiet, stream, told.clear)
+            shown.begin(0)
+
+    def test_a_reader_that_has_left_ends_no_trials(self):
+        def tell(_text):
+            raise Failure("", "nobody reads", 3)
+        progress.Progress(1, stream=io.StringIO(), tell=tell).begin(0)
+
     def test_remark_is_a_line_of_its_own(self):
         for stream, said in (
                 (io.StringIO(), "blinktrial: so\n"),

@@ -1,39 +1,64 @@
 """A line on the terminal that says how far a run has come."""
 
+import contextlib
 import os
 import statistics
 import sys
 import time
 from collections import deque
 
+from trials.base.failure import Failure
+from trials.base.stdout import print_text
+
 DEFAULT_COLUMNS = 80
 RECENT_TRIALS = 20
+# The first trials of a run may take longer than those that follow.
+ESTIMATE_NS = 10 * 10**9
 
 
 class Progress:
-    """One line, drawn between trials only; nothing unless it is a terminal."""
+    """One line, drawn between trials only.  Where there is no terminal, the
+    number of trials and their time are told once each."""
 
-    def __init__(self, total: int, quiet: bool = False, stream=sys.stderr):
+    def __init__(self, total: int, quiet: bool = False, stream=sys.stderr,
+                 tell=print_text):
         self._total = total
         self._stream = stream
         self._drawn = 0  # columns of the line that stands there
         self._says_nothing = quiet
         self._quiet = quiet or not stream.isatty()
+        self._tell = tell
         self._recent_ns = deque(maxlen=RECENT_TRIALS)
         self._last_ns = time.monotonic_ns()
+        self._estimate_ns = self._last_ns + ESTIMATE_NS
+
+    def begin(self, done: int) -> None:
+        """Before the first trial of a session: `done` ones are recorded."""
+        self._tell_once(f"{self._total - done} trials to run")
 
     def show(self, done: int, failed: int) -> None:
         """Redraw the line after a trial: `done` trials are recorded."""
         now_ns = time.monotonic_ns()
         self._recent_ns.append(now_ns - self._last_ns)
         self._last_ns = now_ns
-        if self._quiet:
-            return
         left_ns = statistics.median(self._recent_ns) * (self._total - done)
+        if self._quiet:
+            if now_ns >= self._estimate_ns:
+                self._estimate_ns = float("inf")
+                self._tell_once(f"trial {done} of {self._total}, about "
+                                f"{clock(left_ns)} left")
+            return
         text = f"trial {done} of {self._total}, {clock(left_ns)} left"
         if failed:
             text += f", {failed} failed"
         self._draw(text)
+
+    def _tell_once(self, text: str) -> None:
+        if self._says_nothing or not self._quiet:
+            return
+        # A reader that has left ends the run when it has its results.
+        with contextlib.suppress(Failure):
+            self._tell(f"{text}\n")
 
     def wait(self, why: str) -> None:
         """Say in the line what is waited for."""

@@ -263,6 +263,7 @@ def trials(options, record, target, tuning: Tuning, supervisor: Supervisor,
     progress = Progress(trials_at_most, bool(options.quiet))
     before = target.describe()
     record.begin_session(before)
+    progress.begin(len(record.trials()))
     try:
         Runner(record, target, tuning, supervisor, progress, energy,
                NoiseWatch(target.noise, options.noise_limit,
