@@ -521,7 +521,7 @@ static void orderer_run__ranges(void **state)
 	};
 
 	(void)state;
-	for (unsigned turn = 0; turn < 48; turn++) {
+	for (unsigned turn = 0; turn < turns_of(48); turn++) {
 		uint32_t size = cases[turn % ARRAY_LEN(cases)].size;
 		uint32_t end = 0;
 		unsigned __int128 checksum = 0;
