@@ -31,7 +31,7 @@ class Failure(Exception):
         self.status = status
 
     def __str__(self):
-        # What the system says, or a file, may hold an end of line, or what a
+        # The system's words, or a file's, may hold an end of line, or what a
         # terminal obeys; the message may not.
         what = shortened(" ".join(self.what.splitlines()))
         why = LONG_WORD.sub(lambda word: shortened(word[0]),

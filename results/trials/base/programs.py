@@ -73,7 +73,7 @@ def first_line(text: str) -> str | None:
 
 
 def end_of(status: int) -> str:
-    """How a process ended, in words; a negative status is a signal."""
+    """Words for the end of a process; a negative status is a signal."""
     if status < 0:
         return f"killed by signal {-status}"
     return f"ended with status {status}"

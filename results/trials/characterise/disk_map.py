@@ -113,7 +113,8 @@ def _lens(file):
 
 
 def _whole(file):
-    """What the bar stands for: the device, else all up to the file's end."""
+    """The bytes that the bar stands for: the device, else all up to the file's
+    end."""
     return file.device_bytes or text_format.span(file)[1]
 
 

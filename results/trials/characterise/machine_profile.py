@@ -16,7 +16,7 @@ from trials.characterise import measurements, text_format
 from trials.record import schema, store
 from trials.report import machine_facts
 
-# What a report has a place for, in its order.
+# Parts of a characterisation that a report has a place for, in its order.
 TOPICS = ("memory", "threads", "blocks", "access", "nodes", "transfers",
           "positions", "files", "start", "round-trip", "throughput")
 ORDERLY = ("read", "write", "copy")
@@ -78,7 +78,7 @@ class Place:
 
 @dataclass
 class NodePair:
-    """What CPUs of one NUMA node have of the memory of one."""
+    """The rates that CPUs of one NUMA node have of the memory of one."""
 
     cpu_node: int
     memory_node: int
@@ -142,7 +142,7 @@ def is_one(folder) -> bool:
 
 
 class Profile:
-    """What the lines of one characterisation say of the machine."""
+    """The figures of the machine in the lines of one characterisation."""
 
     def __init__(self, lines, environment=None):
         self.lines = lines
@@ -199,7 +199,7 @@ class Profile:
             max(p.spread.high for p in self.positions))
 
     def reasons(self, topic) -> list:
-        """Why there is nothing, or not all, of a topic."""
+        """The reasons why there is nothing, or not all, of a topic."""
         return [r for r in self.refusals if r.topic == topic]
 
     def threads_words(self, threads):

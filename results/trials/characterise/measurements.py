@@ -48,7 +48,7 @@ STREAM_WAYS = {"stream read": ("read",), "stream write": ("write",),
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is measured."""
+    """The amounts that are measured."""
 
     # The sizes go from within the first-level cache to far beyond the last one.
     areas_bytes: tuple = (16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB,
@@ -78,7 +78,7 @@ QUICK = Scale(areas_bytes=(16 * KIB, MIB), blocks_bytes=(64, 4 * KIB),
 
 @dataclass
 class Job:
-    """What to characterise, and with what."""
+    """The parts to characterise, and the programs and folders for it."""
 
     programs: object
     out: str
@@ -89,7 +89,7 @@ class Job:
     writes: bool = False
     scale: Scale = Scale()
     say: Callable[[str], None] = lambda text: None
-    # Where /sys and /proc are read for nodes: for tests.
+    # The folder where /sys and /proc are read for nodes: another one in tests.
     root: str = "/"
 
 

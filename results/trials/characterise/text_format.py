@@ -4,7 +4,7 @@ import numpy as np
 
 from trials.base import units
 
-# What stands beside a figure.
+# Words that say which figures stand beside a name.
 SAMPLES = "median [least, most]"
 TRANSFERS = "rate [of its transfers: 99th percentile of times, shortest]"
 

@@ -11,7 +11,8 @@ METER = "meter"
 
 
 class Energy:
-    """What is measured around each run; nothing if there is nothing to."""
+    """The measurement around each run; nothing if there is nothing to measure.
+    """
 
     def __init__(self, zones=(), log: Growing | None = None):
         self._counter = powercap.Counter(list(zones)) if zones else None
@@ -19,7 +20,7 @@ class Energy:
 
     @contextlib.contextmanager
     def around(self):
-        """What the counters say is of this block."""
+        """The figures of the counters are those of this block."""
         self._counted = None, {}
         if not self._counter:
             yield

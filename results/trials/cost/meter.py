@@ -162,7 +162,7 @@ class Growing:
                           "that is running has to write it", FILE)
 
     def _take(self):
-        """What was written since: whole lines."""
+        """The whole lines that were written since."""
         path = self.log.path
         try:
             with documents.open_regular(path) as file:

@@ -19,7 +19,8 @@ MEASUREMENTS = 6
 # measures the disk.
 PROBE_RECORDS = 640_000
 PROBE_MEMORY = "32M"
-# What the sorter can be supposed to sort alone; no machine has memory for it.
+# The sorter can be supposed to sort this much alone; no machine has memory for
+# it.
 RECORDS_MAX = (32 << 40) // inputs.RECORD_BYTES
 # The model is not worth more digits.
 PRECISION = 1 / 4096

@@ -114,7 +114,7 @@ def _zone(domain, folder):
 
 
 class Counter:
-    """What the zones count between begin() and end()."""
+    """Counts of the zones between begin() and end()."""
 
     def __init__(self, zones: list[Zone]):
         self.zones = zones

@@ -19,7 +19,7 @@ _LEAST_COUNTS = {5: 20, 95: 20, 99: 100}
 
 @dataclass
 class Samples:
-    """What a row shows."""
+    """The samples of a row, and what it shows of them."""
 
     name: str
     values_ns: np.ndarray

@@ -26,7 +26,7 @@ INK, MUTED, FAINT, PAPER = "#1a1a1a", "#5c5c5c", "#d9d9d9", "#ffffff"
 BLUE, VERMILION, GREEN, ORANGE = "#0072b2", "#c85200", "#00805e", "#e69f00"
 SKY, PURPLE, RED = "#56b4e9", "#a8508a", "#b3001b"
 SERIES = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
-# What takes their place on a dark page.
+# Colours that take their place on a dark page.
 DARK = {INK: "#e6e6e6", MUTED: "#a5a5a5", FAINT: "#3a3d40", BLUE: "#6db9ee",
         VERMILION: "#ff9a5c", GREEN: "#5fc9a5", PURPLE: "#dd9ad0",
         RED: "#ff7b85"}

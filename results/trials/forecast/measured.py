@@ -18,7 +18,7 @@ from trials.report import machine_facts
 SCHEMA = "blinkreport-exchanges-1"
 # No more runs beside a characterisation are looked at.
 _RUNS_MAX = 1000
-# What a machine is recognised by.
+# Facts that a machine is recognised by.
 _MACHINE = ("cpu.model_name", "cpu.family", "cpu.model", "cpu.online")
 # Phases of a rank, by the stage that they are compared with.
 _STAGES = (("launch", ("prepare", "open", "join")),

@@ -28,7 +28,7 @@ class Rates:
     # {threads: (read, copy)}
     memory: dict
     start_ns: float
-    # None: there is no rate of a disk.
+    # The rates of a disk; None: there are none.
     disk_read: float | None
     disk_write: float | None
     # The rate between two processes of the machine; None: it was not measured.

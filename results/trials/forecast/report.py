@@ -27,7 +27,7 @@ class Report:
         return machine_facts.summary(machine_facts.before(self.environment))
 
     def title(self, records):
-        """What a table of these records is of."""
+        """The title of a table of these records."""
         wanted = self.wanted
         link = measured.rate_words(self.model["link_bits_per_s"])
         return (f"{measured.short_count(records)} records of "

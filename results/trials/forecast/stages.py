@@ -32,7 +32,8 @@ class Forecast:
     launch: float
     read: float
     bucket: float
-    # What the bytes take on the link alone, and each schedule; {} of one node.
+    # The times that the bytes take on the link alone, and with each schedule;
+    # {} of one node.
     link: float
     schedules: dict
     rdma: float

@@ -23,12 +23,14 @@ class Wanted:
     nodes: tuple = NODES
     records: tuple = RECORDS
     record_bytes: int = 100
-    # None: what the record has measured between nodes, else 10 Gbit/s.
+    # If it is None, take what the record has measured between nodes, else 10
+    # Gbit/s.
     link_bits_per_s: int | None = None
     mtu_bytes: int = 1500
     # CPUs of a node that send, and that receive.
     cpus: tuple = (1, 1)
-    # None: platter if the record has rates of a disk, else pagecache.
+    # If it is None, take platter if the record has rates of a disk, else
+    # pagecache.
     scenario: str | None = None
 
 

@@ -158,7 +158,7 @@ def read(*paths: str) -> Dict[str, Optional[int]]:
 
 
 def difference(before: dict, after: dict) -> dict:
-    """What was counted in between; None where either is not known."""
+    """The counts in between; None where either is not known."""
     return {key: after[key] - value
             if value is not None and after[key] is not None else None
             for key, value in before.items()}

@@ -17,7 +17,7 @@ from typing import List, Optional
 MEMORY_FILE_SYSTEMS = ("tmpfs", "ramfs", "hugetlbfs")
 # Block devices that are no disk.
 MEMORY_DEVICES = ("zram", "ram", "brd")
-# What hypervisors write where a drive's vendor stands.
+# Hypervisors write these names where a drive's vendor stands.
 VIRTUAL_VENDORS = ("QEMU", "VMware", "VBOX", "Msft", "Xen", "Google",
                    "Amazon")
 # The unit of sizes in /sys, whatever a drive's own sectors are.
@@ -73,7 +73,7 @@ def names_in(folder: str) -> List[str]:
 
 
 def is_device(path: str) -> bool:
-    """Is it a block device?"""
+    """True if it is a block device."""
     return stat.S_ISBLK(os.stat(path).st_mode)
 
 
@@ -204,7 +204,7 @@ def tool(name: str) -> Optional[str]:
 
 
 def output_of(*command: str) -> Optional[str]:
-    """What a command prints; None if it is missing or fails."""
+    """The output of a command; None if it is missing or fails."""
     program = tool(command[0])
     if program is None:
         return None
@@ -219,7 +219,7 @@ def output_of(*command: str) -> Optional[str]:
 
 
 def ask_hdparm(option: str, drive: str) -> str:
-    """What hdparm says of a drive, "" if it can't."""
+    """The output of hdparm for a drive, "" if it can't."""
     return output_of("hdparm", option, f"/dev/{drive}") or ""
 
 

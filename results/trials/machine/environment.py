@@ -361,7 +361,8 @@ def of_versions(programs) -> dict:
 
 
 def of_tuning(programs) -> Optional[str]:
-    """What blinktune has in force, as it says it; None without it."""
+    """The profile that blinktune has in force, as it says it; None without it.
+    """
     path = programs.find("blinktune") if programs else None
     return disks.output_of(path, "status", "--json") if path else None
 

@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 from typing import List, Optional
 
-# What the kernel takes for a process beside what the process asks for: tables
+# The kernel takes this for a process beside what the process asks for: tables
 # of pages, rings, what file systems note.  A limit counts it, too.
 KERNEL_BYTES = 16 << 20
 # A process that has ended leaves its cgroup a moment later.
@@ -27,7 +27,7 @@ class Unavailable(Exception):
 
 @dataclass(frozen=True)
 class Version:
-    """What the files of a cgroup are called."""
+    """Names of the files of a cgroup."""
     number: int
     limit: str
     swap: str

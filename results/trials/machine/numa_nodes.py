@@ -10,7 +10,7 @@ from typing import Iterable
 from trials.machine.environment import Tree
 
 FOLDER = "sys/devices/system/node"
-# What blinkprobe can tell apart.
+# blinkprobe can tell this many nodes apart.
 NODES_MAX = 64
 
 

@@ -8,7 +8,7 @@ from trials.base.failure import FILE, Failure
 from trials.base.units import printable
 
 FILE_NAME = "bench.json"
-# What the other programs of a series are compared with.
+# The program that the others of a series are compared with.
 BASELINE = "cp"
 
 

@@ -64,7 +64,7 @@ def _judge(scenarios, hosts, unsettable):
 
 
 def _tuning(parameters):
-    """What blinktune is asked for; None if nothing is."""
+    """The request to blinktune; None if there is none."""
     if "tune.profile" in parameters:
         profile = parameters["tune.profile"]
         return None if profile == "keep" else {"profile": profile}
@@ -94,7 +94,7 @@ def _combinations(factors: list[Parameter]):
 
 
 def _changes(sweep):
-    """What each variant changes, as dicts from parameter to value."""
+    """The changes of each variant, as dicts from parameter to value."""
     factors = sweep.factorial or []
     for parameter in sweep.parameters:
         if parameter.name not in factors:

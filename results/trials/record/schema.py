@@ -94,7 +94,7 @@ def _document(folder, name, validator, complaints):
 # --- the design --------------------------------------------------------------
 
 def plan_complaints(design) -> Iterator[str]:
-    """What is wrong with a design that is as its schema says."""
+    """Faults of a design that is as its schema says."""
     configurations = design["configurations"]
     names = [c["name"] for c in configurations]
     if len(set(names)) != len(names):
@@ -219,7 +219,7 @@ def _lines(path, complaints):
 
 
 def order_complaints(trial, planned) -> Iterator[str]:
-    """How the trial differs from the one that the design has next."""
+    """The differences of the trial from the one that the design has next."""
     if planned is None:
         yield "is one more than the design has"
         return
@@ -239,7 +239,7 @@ def _check_trials(path, design, complaints):
                  else list(_complaints("trial", trial)))
         if trial is None or found:
             complaints += [f"{path}:{number}: {why}" for why in found]
-            # What follows in the order can't be told without it.
+            # The order of the lines that follow can't be told without it.
             complaints.append(f"{path}:{number}: the lines after this one "
                               "were not checked")
             return

@@ -115,7 +115,8 @@ def _line(path, trial) -> bytes:
 
 
 class _Sequence:
-    """What the next trial has to be, by the design and those before it."""
+    """The order of trials, which tells the next one by the design and those
+    before it."""
 
     def __init__(self, design: dict):
         self.trials: list[dict] = []

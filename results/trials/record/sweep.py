@@ -96,7 +96,8 @@ class Sweep:
 
 
 class _Refused(Exception):
-    """Why a line is not understood; the parser knows which one it is."""
+    """The reason why a line is not understood; the parser knows which one it
+    is."""
 
 
 def _require(condition, why):

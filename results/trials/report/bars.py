@@ -74,7 +74,7 @@ def draw(study, width_px):
 
 
 def _key(figure, layout):
-    """What the parts of a bar are: those of the first."""
+    """Draw a key to the parts of a bar: those of the first."""
     handles, words = figure.axes[0].get_legend_handles_labels()
     parts = dict(zip(words[:3], handles[:3]))
     figure.legend(
@@ -189,7 +189,8 @@ def _draw_ratios(figure, layout, top, groups):
 
 
 def _shown_ends(compared):
-    """What the axis has to show: all but what is far beyond the others."""
+    """The ends that the axis has to show: all but what is far beyond the
+    others."""
     ends = [end for found in compared for end in _ends(found)]
     reach = max(_REACH * median(abs(end - 1) for end in ends), _LEAST_REACH)
     return [1.0, *(min(max(end, 1 - reach), 1 + reach) for end in ends)]

@@ -15,7 +15,7 @@ from trials.statistics.descriptive import Interval, median_interval
 PRICE_HEAD = ("configuration", "n", "sorts/cent", "records/cent [95 %]")
 ENERGY_HEAD = ("configuration", "domain", "n", "energy [95 %]", "watts",
                "records/J [95 %]")
-# What several domains are together.
+# The name of several domains together.
 ALL = "all"
 PARTS_HEAD = ("part", "count", "price", "sum")
 # Processors write their counters anew about as often.
@@ -243,7 +243,7 @@ def _energy_source(found, whole):
 
 
 def _counter_sentences(study):
-    """How well the processor's counters can know a run."""
+    """Sentences that say how well the processor's counters can know a run."""
     trials = [trial for group in study.groups.values()
               for trial in _with(group, headline(domains(study)))
               if trial["energy"]["counter_span_ns"]]

@@ -17,7 +17,7 @@ from trials.report import hdr_histogram, machine_facts, table
 
 # A histogram of four digits knows times as reports show them.
 _HLOG_DIGITS = 4
-# What readers make room for, at least: an hour.
+# Readers make room for at least an hour.
 _HLOG_HIGHEST_NS = 3600 * 10**9
 
 

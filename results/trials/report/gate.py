@@ -39,7 +39,7 @@ SCHEMA = "blinkreport-compare-1"
 MARGIN_RATIO = 0.01
 TEST = "two-sample U test"
 TEST_WORDS = f"{TEST}: two runs have no blocks in common"
-# What may differ between runs, and no look at the times of one tells.
+# A warning of differences between runs that no look at the times of one tells.
 UNSEEN = ("A difference between whole runs, such as where the program lies in "
           "memory or what else the machine did, looks like one of the program: "
           "{} Make both records again before you rely on a small change.")
@@ -379,7 +379,8 @@ def _settings_text(result):
 
 
 def _differences_text(result):
-    # What matters most first: a new machine differs in a hundred things.
+    # The most important differences come first: a new machine differs in a
+    # hundred things.
     lines = _listed("The environments differ:", sorted(
         result.differences, key=lambda d: not is_machine(d)))
     if result.machine_differs:

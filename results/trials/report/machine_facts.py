@@ -2,7 +2,8 @@
 
 from trials.base import units
 
-# What a reader asks first; the rest of an environment is there in full.
+# Facts that a reader asks for first; the rest of an environment is there in
+# full.
 _FACTS = (
     ("CPU", "cpu.model_name"), ("CPUs", "cpu.online"),
     ("SMT", "cpu.smt"), ("governor", "cpu.frequency.governor"),

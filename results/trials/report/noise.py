@@ -18,7 +18,8 @@ def percent(value) -> str:
 # --- in words -----------------------------------------------------------------
 
 def words(study) -> str:
-    """What was lost before the trials, and the waiting; "" of old records."""
+    """Words for what was lost before the trials, and the waiting; "" of old
+    records."""
     if not study.looks:
         return ""
     known = study.noise_percents
@@ -36,7 +37,7 @@ def words(study) -> str:
 
 
 def dependence_words(group) -> str:
-    """How the times of a group go with the noise."""
+    """Words for how the times of a group go with the noise."""
     found = group.dependence
     if found is None:
         return "too few trials, or too little that differs, to tell"

@@ -38,7 +38,8 @@ def render(study) -> str:
 # --- what stands first --------------------------------------------------------
 
 def _machines(study):
-    """What sorted, in a line; on a cluster each kind of node once."""
+    """The machines that sorted, in a line; on a cluster each kind of node once.
+    """
     before = machine_facts.before(study.run.environment)
     nodes = before.get("nodes") or {}
     hosts = study.design["hosts"]
@@ -94,7 +95,7 @@ def _result(study, scenario):
 
 
 def _verdicts(study, scenario):
-    """How many variants are what, and whether the method can tell."""
+    """Counts of verdicts on variants, and whether the method can tell."""
     verdicts = [g.verdict for g in study.variants(scenario) if g.comparison]
     if not verdicts:
         return ""
@@ -114,7 +115,7 @@ def _verdicts(study, scenario):
 
 
 def _doubts(study):
-    """What a reader must know before believing any of it."""
+    """The doubts that a reader must know before believing any of it."""
     wrong = sum(trial["outcome"] == "wrong" for trial in study.failures)
     words = markup.items([*transports.notes(study), *study.notes])
     if wrong:

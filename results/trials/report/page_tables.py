@@ -60,7 +60,8 @@ def remarks(group) -> str:
 
 
 def passes(study, scenario) -> str:
-    """What a sort beyond memory took, beside what was predicted."""
+    """A table of the passes of a sort beyond memory, beside what was predicted.
+    """
     return markup.table(
         f"{study.label(scenario)}: passes of sorts beyond memory, medians; "
         "waits are summed over threads",
@@ -71,7 +72,8 @@ def passes(study, scenario) -> str:
 
 
 def transports_apart(study, scenario) -> str:
-    """What ranks took that an mpirun has started, less what MPI took."""
+    """A table of the times of ranks that an mpirun has started, less what MPI
+    took."""
     return markup.table(
         f"{study.label(scenario)}: MPI_Init and MPI_Finalize apart, medians; "
         "/ UDP: of what is left, block by block, under the same mpirun; sort: "
@@ -82,7 +84,7 @@ def transports_apart(study, scenario) -> str:
 
 
 def costs(study, scenario) -> str:
-    """What a sort costs, for a cent and for a joule."""
+    """Tables of what a sort costs, for a cent and for a joule."""
     return markup.table(
         f"{study.label(scenario)}: price",
         "|".join([cost.PRICE_HEAD[0],
@@ -151,7 +153,8 @@ def skipped(study) -> str:
 
 
 def conditions(study, scenario) -> str:
-    """What each condition asked for and what was found, over all samples."""
+    """A table of what each condition asked for and what was found, over all
+    samples."""
     found = {}
     for group in study.of(scenario):
         for trial in group.sample_trials:
@@ -198,7 +201,7 @@ def failures(study) -> str:
 
 
 def counters(study) -> str:
-    """What the machine counted during the timed runs."""
+    """A table of what the machine counted during the timed runs."""
     rows = []
     trials = [t for g in study.groups.values() for t in g.sample_trials]
     names = dict.fromkeys(name for t in trials for name in t["counters"])

@@ -20,9 +20,10 @@ WITHOUT_EFFECT = ("scenarios", "sweep", "trials", "seed", "key_file", "price",
 # Options that act in these scenarios only.
 SCENARIOS = {"memory": ("beyond-memory",),
              "cache_bytes": ("platter", "beyond-memory")}
-# What a parameter of this kind is where a configuration does not name it.
+# The value of a parameter of this kind where a configuration does not name it.
 _ABSENT = {"sort": "default", "tune": "keep"}
-# What blinksort takes by default: sweeps name it in one way or the other.
+# Values that blinksort takes by default: sweeps name them in one way or the
+# other.
 _SORT_DEFAULTS = {"sort.io": "auto", "sort.splitters": "auto",
                   "sort.kernel": "auto", "sort.schedule": "auto",
                   "sort.plain": "no"}
@@ -75,7 +76,7 @@ def _absent(name):
 
 
 def _conditions(group) -> dict:
-    """What each condition asked for; of a trial that failed, as well."""
+    """The wanted text of each condition, also of trials that failed."""
     wanted = {}
     for trial in group.trials:
         for each in trial["conditions"]:

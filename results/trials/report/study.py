@@ -48,7 +48,7 @@ class Group:
     sample_sessions: list = field(default_factory=list)
     # The summary is None when there is no sample.
     summary: Optional[descriptive.Summary] = None
-    # What should make a reader careful: drift, steps, outliers.
+    # Signs that should make a reader careful: drift, steps, outliers.
     flags: Optional[descriptive.Flags] = None
     # The comparison is None for the reference itself, or when one of the two
     # has no sample.
@@ -67,7 +67,7 @@ class Group:
     # The samples before which the noise is known, and what it was.
     noise_trials: list = field(default_factory=list)
     noise_percents: list = field(default_factory=list)
-    # How the times depend on the noise; None if that can't be told.
+    # The dependence of the times on the noise; None if that can't be told.
     dependence: Optional[Dependence] = None
     # The samples that began above a limit.
     noisy: int = 0
@@ -92,7 +92,8 @@ class Group:
 
     @property
     def shown_p(self) -> float:
-        """What the verdict stands on: the control's p is not corrected."""
+        """The p value that the verdict stands on: the control's is not
+        corrected."""
         if self.p_holm is None:
             return self.comparison.main.p_value
         return self.p_holm
@@ -105,7 +106,7 @@ class Group:
 
     @property
     def verdict(self) -> Optional[str]:
-        """What comparison.py says beside the reference."""
+        """The verdict of comparison.py on the group beside the reference."""
         if self.comparison is None:
             return None
         return self.comparison.verdict(self.p_holm)
@@ -341,7 +342,8 @@ class Study:
 
 
 def group_notes(group: Group) -> list:
-    """What a reader must know before believing the group's figures."""
+    """The warnings that a reader must know before believing the group's
+    figures."""
     name = f"{group.scenario}, {group.name}"
     notes = []
     if group.trials and not group.count:

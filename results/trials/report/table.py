@@ -19,7 +19,7 @@ from trials.statistics.comparison import NOT_SHOWN, TOO_FEW
 
 # benchstat's sign for "no significant difference".
 VERDICTS = {NOT_SHOWN: "~", TOO_FEW: "?", None: ""}
-# What they stand on, above the tables.
+# The tests that verdicts stand on, in words above the tables.
 VERDICT_WORDS = (
     "by the blocked test: signed ranks of the ratios to the reference in the "
     "same block, below 1 where it is faster. "
@@ -92,7 +92,7 @@ def _heading(study):
 
 
 def _sweep_words(study) -> str:
-    """What the names of a sweep's first two configurations stand for."""
+    """Words for the names of a sweep's first two configurations."""
     words = []
     for found in study.design["configurations"]:
         if found["role"] == designs.REFERENCE and found["parameters"]:

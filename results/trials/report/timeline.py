@@ -37,7 +37,8 @@ class Piece:
 
 
 def pieces(rank) -> list:
-    """What a rank's process did from its start to its end, without gaps."""
+    """The stretches of a rank's process from its start to its end, without
+    gaps."""
     begin_ns = at_ns = rank["begin_ns"] or 0
     made = []
     for name, length_ns in rank["phases_ns"].items():
@@ -178,7 +179,7 @@ class Timeline:
 
 
 def words_of(study):
-    """What a picture's description says of a group."""
+    """The sentence about a group in a picture's description."""
     def words(group):
         ranks = [pieces(r) for r in study.median_trial(group)["ranks"]]
         names = dict.fromkeys(p.name for rank in ranks for p in rank)

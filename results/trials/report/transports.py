@@ -102,7 +102,7 @@ def _row(study, group):
 
 
 def notes(study) -> list:
-    """What is to be known of the rows that are marked."""
+    """Notes on the rows that are marked."""
     counts = dict.fromkeys(ranks_of(group.parameters)["count"] for group
                            in study.groups.values() if crowded(study, group))
     return [f"{count} ranks are more than the "

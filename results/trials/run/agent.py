@@ -248,7 +248,8 @@ def join_condition(name: str, by_host: Dict[str, dict]) -> dict:
 
 def join_check(checks: List[dict],
                programs) -> "subprocess.CompletedProcess[str]":
-    """What blinkval says of all outputs as one, from the answers to check."""
+    """The verdict of blinkval on all outputs as one, from the answers to check.
+    """
     for one in checks:
         if one["message"]:
             return subprocess.CompletedProcess(

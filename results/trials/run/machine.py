@@ -69,15 +69,15 @@ class Machine:
                            self._programs, reuse)
 
     def _input_files(self) -> list[str]:
-        """What is made before all trials."""
+        """Files that are made before all trials."""
         return [self._context.input]
 
     def _output_files(self) -> list[str]:
-        """What each trial makes anew."""
+        """Files that each trial makes anew."""
         return [self._context.output]
 
     def _rehearsal_files(self) -> list[str]:
-        """What is made before all trials, and removed then."""
+        """Files that are made before all trials, and removed then."""
         return [f"{self._work}/rehearsal"]
 
     def _own_files(self) -> list[str]:
@@ -109,7 +109,7 @@ class Machine:
             inputs.remove(path)
 
     def noise(self) -> list[dict]:
-        """How noisy each machine that sorts is now."""
+        """The noise of each machine that sorts, now."""
         return [noise.place(noise.watch(self._programs))]
 
     def prepare(self, scenario: str, _parameters: dict) -> list[dict]:
@@ -126,7 +126,7 @@ class Machine:
                           self._words(self._context.input))
 
     def _words(self, source: str) -> list[str]:
-        """What the sorter is told of its input and its output."""
+        """The sorter's words for its input and its output."""
         return [source, "-o", self._context.output]
 
     def _sort(self, scenario, parameters, words):
@@ -141,7 +141,7 @@ class Machine:
                                                 result.documents[0])
 
     def judge(self) -> output_check.OutputCheck:
-        """Is the output the sorted input?"""
+        """Check that the output is the sorted input."""
         return output_check.of_report(self._validate(), self._input.records,
                                       self._input.checksum)
 

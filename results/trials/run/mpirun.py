@@ -28,13 +28,13 @@ MPI_TRANSPORTS = {
                                 "self,vader"),
     ("mpich", "mpi-tcp"): ("-genv", "UCX_TLS", "self,tcp"),
     ("mpich", "mpi-shared"): ("-genv", "UCX_TLS", "self,sm")}
-# What blinksort is asked for where no MPI carries the records.
+# Options of blinksort where no MPI carries the records.
 SORT_OPTIONS = {"udp": ("--cluster",),
                 "by-reference": ("--cluster", "--by-reference=yes")}
 
 
 def why_not(mpi: str) -> str | None:
-    """Why this MPI can't start anything here."""
+    """The reason why this MPI can't start anything here."""
     return None if shutil.which(f"mpirun.{mpi}") \
         else f"mpirun.{mpi}: not found; make bench-deps installs it"
 

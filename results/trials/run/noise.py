@@ -19,7 +19,7 @@ PAUSE_S = 0.5
 
 
 class Limit(NamedTuple):
-    """What is not too noisy, and what is done if it stays so."""
+    """The most noise that is taken, and what is done if there is more."""
 
     percent: float
     refuse: bool = False

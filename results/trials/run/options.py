@@ -24,7 +24,8 @@ HINTS = {
     r"--export-.*": "use blinkreport --format on the record",
     r"-p.*|--prepare|--warmup": "the scenario prepares each trial",
 }
-# What a record is of: --resume goes on with these, and they can't be others.
+# Options that define a record: --resume goes on with these, and they can't be
+# others.
 LASTING = ("scenarios", "trials", "sweep", "hosts", "work", "input_device",
            "output_device", "records", "ascii", "seed", "order", "unverified",
            "cache_bytes", "memory", "price", "energy", "powercap")
@@ -33,7 +34,7 @@ REPLACEABLE = ("key_file", "meter", "noise_limit", "noise_wait")
 VERBS = ("characterise", "validate")
 NO_OPERAND = ("no operand is taken: blinktrial times blinksort only, and a "
               "sweep varies its options; see --sweep")
-# What stands for an option that is missing
+# Examples to name where such an option is missing.
 EXAMPLES = {"scenarios": "--scenario=pagecache", "trials": "--trials=40",
             "out": "--out=DIR"}
 USAGE_TEXT = """\
@@ -235,7 +236,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     require(options, ["out"] if options.resume
             else ["scenarios", "trials", "out"])
     if options.resume:
-        # What its options need was checked when the record was begun.
+        # The needs of its options were checked when the record was begun.
         return options
     for name, other in (("powercap", "energy"),
                         ("input_device", "output_device"),

@@ -33,7 +33,8 @@ class Progress:
         self._estimate_ns = self._last_ns + ESTIMATE_NS
 
     def begin(self, done: int) -> None:
-        """Before the first trial of a session: `done` ones are recorded."""
+        """Tell the trials of a session before the first one: `done` ones are
+        recorded."""
         self._tell_once(f"{self._total - done} trials to run")
 
     def show(self, done: int, failed: int) -> None:

@@ -146,7 +146,7 @@ class Ranks(Machine):
                                       self._input.checksum)
 
     def close(self, keep: bool) -> None:
-        # What mpirun was killed for may leave ranks that end a little later.
+        # Ranks of an mpirun that was killed may end a little later.
         with contextlib.suppress(OSError):
             self.remove_output()
         super().close(keep)

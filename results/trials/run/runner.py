@@ -89,9 +89,9 @@ class Runner:
                           f"trials failed; the last one: {trial['message']}")
 
     def _trial(self, planned) -> dict | None:
-        """None: a signal has come into it, so that it tells nothing.  After a
-        stop, as by Ctrl-Z, the trial is run again: the sorter has gone on, and
-        its end was seen late."""
+        """Run the trial; None: a signal has come into it, so that it tells
+        nothing.  After a stop, as by Ctrl-Z, the trial is run again: the sorter
+        has gone on, and its end was seen late."""
         self._supervisor.was_stopped = False
         wanted = configuration(self._record.design, planned.configuration)
         spent = {}

@@ -102,14 +102,15 @@ def begin(options, programs: Programs, supervisor: Supervisor) -> int:
 
 
 def memory_of(options) -> int | None:
-    """What the sorter may take in beyond-memory; None without it."""
+    """The memory that the sorter may take in beyond-memory; None without it."""
     if BeyondMemory.name not in options.scenarios:
         return None
     return options.memory or DEFAULT_MEMORY_BYTES
 
 
 def open_energy(options) -> tuple[Energy, dict | None]:
-    """What this machine does not have is said, and the trials go on."""
+    """Open what the options ask for; what this machine does not have is said,
+    and the trials go on."""
     energy, measured = energies.open_sources(options)
     if measured and not options.quiet:
         for reason in measured["why_not"]:
@@ -155,7 +156,8 @@ def expect_devices(options, design: dict) -> None:
 
 
 def resumed_energy(options, design: dict) -> Energy:
-    """What was measured before has to be measured again, and no more."""
+    """Open what was measured before, which has to be measured again, and no
+    more."""
     before = (design.get("energy") or {"domains": []})["domains"]
     energy, measured = energies.open_sources(options, before)
     now = measured["domains"] if measured else []
@@ -269,7 +271,7 @@ def trials(options, record, target, tuning: Tuning, supervisor: Supervisor,
                NoiseWatch(target.noise, options.noise_limit,
                           options.noise_wait, supervisor, progress)).run()
     except Failure:
-        # What has failed, as a node that is lost, may do so again.
+        # The same failure, such as a lost node, may meet this call, too.
         with contextlib.suppress(Failure):
             end(options, record, target, before)
         if not supervisor.signal:

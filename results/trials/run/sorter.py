@@ -26,9 +26,9 @@ TIMEOUT_S_PER_RECORD = 10e-6
 CLUSTER_GRACE_S = 10.0
 # Python ignores them, and a child would inherit that.
 DEFAULT_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ)
-# What the shell says of a command that took too long.
+# The status that the shell gives a command that took too long.
 STATUS_TIMED_OUT = 124
-# What a rank of a cluster spends its time with, in the order of time.
+# Phases that a rank of a cluster spends its time with, in the order of time.
 CLUSTER_PHASES = ("open", "join", "bucket", "sample", "arrange", "exchange",
                   "order", "finish", "meet", "commit")
 EXCHANGE_COUNTERS = (
@@ -67,14 +67,14 @@ class Timed:
 
 @dataclass
 class Result:
-    """What a sorter, or a cluster of them, says of its run."""
+    """The outcome of a sorter's run, or of a cluster's."""
     whole_ns: int
     exit_status: int
     message: str | None
     records: int | None = None
     bytes: int | None = None
     ranks: list = field(default_factory=list)
-    # What each rank has printed; None for one that has not.
+    # The document that each rank has printed; None for one that has not.
     documents: list = field(default_factory=list)
 
 
@@ -171,7 +171,7 @@ def run_ranks(command: list[str], supervisor: Supervisor, timeout_s: float,
 
 
 def text_of(path: str) -> str:
-    """What a rank has printed; one that has not begun has no file."""
+    """The output of a rank; one that has not begun has no file."""
     try:
         with open(path, "rb") as file:
             return file.read().decode("utf-8", "replace")

@@ -51,7 +51,8 @@ class Supervisor:
         self._signalled = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(self._signalled[1], warn_on_full_buffer=False)
         for number in ENDING:
-            # What nohup, or a shell for what it puts behind, has us ignore.
+            # Signals that nohup, or a shell for what it puts behind, has us
+            # ignore stay ignored.
             if signal.getsignal(number) is not signal.SIG_IGN:
                 self._before[number] = signal.signal(number, self._ending)
         self._before[signal.SIGCONT] = signal.signal(

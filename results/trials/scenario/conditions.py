@@ -59,7 +59,7 @@ def percent(fraction: Optional[float]) -> str:
 
 
 def resident(name: str, part: Optional[float], wanted: float) -> dict:
-    """What part of a file is in the page cache."""
+    """The condition that this part of a file is in the page cache."""
     return condition(name, percent(wanted), percent(part),
                      None if part is None else part == wanted)
 
@@ -105,7 +105,7 @@ class Scenario:
         return [] if self.place.device_bytes is None else ["--io=mmap"]
 
     def command(self, words: List[str]) -> List[str]:
-        """What is run for the sorter's command."""
+        """The command that is run for the sorter's."""
         return words
 
     def survey(self) -> List[dict]:
@@ -131,12 +131,13 @@ class Scenario:
         return [resident("input-resident", part, 1.0)]
 
     def verify_files(self, context: Context) -> List[dict]:
-        """What the output tells after the run."""
+        """The conditions that the output tells after the run."""
         part = context.part_resident(context.output)
         return [resident("output-resident", part, 1.0)]
 
     def verify_run(self, document: Optional[dict]) -> List[dict]:
-        """What the sorter's own JSON tells; document is None if it failed."""
+        """The conditions that the sorter's own JSON tells; document is None if
+        it failed."""
         return []
 
     def verify(self, context: Context,
@@ -149,7 +150,8 @@ class Scenario:
 
 
 class Direct(Scenario):
-    """Past the page cache: what all but pagecache share."""
+    """Conditions of all scenarios but pagecache, which read and write past the
+    page cache."""
 
     output_rest_bytes = REST_BYTES
 
@@ -261,7 +263,7 @@ class Platter(Direct):
         super()._refuse(one)
 
     def defeat_condition(self) -> dict:
-        """Whether reading other data takes the drives' caches."""
+        """The condition that reading other data takes the drives' caches."""
         why = self._why_not_defeated()
         return condition("drive-cache-defeated", "drives' caches of known "
                          "size", why or self._sizes(), None if why else True)
@@ -302,7 +304,7 @@ class Platter(Direct):
                 f"on {self.place.input}")
 
     def flush_condition(self) -> dict:
-        """Whether a flush is passed on to the medium."""
+        """The condition that a flush is passed on to the medium."""
         wanted = "passed on to the medium"
         mount = disks.mount_of(disks.existing(self.place.output), self.root)
         if mount and set(NO_BARRIER) & set(mount.options.split(",")):
@@ -322,7 +324,7 @@ class Platter(Direct):
 
     def prepare(self, context: Context) -> List[dict]:
         conditions = super().prepare(context)
-        # What a drive has read last is in its cache: so nothing else may be
+        # A drive has in its cache what it has read last: so nothing else may be
         # read between this and the run.
         dropped = residency.drop_caches(self.root)
         read_bytes = self._read_filler(context)
@@ -421,8 +423,8 @@ class BeyondMemory(Platter):
 
 def passed_by(name: str, context: Context, path: str,
               most_bytes: int) -> dict:
-    """Whether no more of the input or the output than this is in the page
-    cache."""
+    """The condition that no more of the input or the output than this is in the
+    page cache."""
     wanted = f"<= {most_bytes >> 10} KiB"
     part = context.part_resident(path)
     if part is None:

@@ -25,7 +25,7 @@ class Context:
     # The records on a device are this many of its first bytes.
     device_bytes: Optional[int] = None
 
-    # What other programs may have read of the output by themselves.
+    # Other programs may have read this much of the output by themselves.
     looked_at_bytes = 0
 
     @property
@@ -82,5 +82,5 @@ class DeviceContext(Context):
         self.evict(self.output)
 
     def filler(self, size_bytes: int) -> CacheFiller:
-        """What stands behind the records."""
+        """The bytes behind the records."""
         return DeviceFiller(self.input, size_bytes, self.device_bytes)

@@ -82,7 +82,8 @@ NOT_SHOWN, TOO_FEW = "no difference shown", "too few trials"
 
 @dataclass(frozen=True)
 class Analysis:
-    """What both have.  The figures are None when there is no sample."""
+    """The figures that both analyses have.  They are None when there is no
+    sample."""
 
     p_value: float
     method: str  # exact or asymptotic

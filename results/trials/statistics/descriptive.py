@@ -39,7 +39,7 @@ BATCH_NUMBERS = 1 << 22
 class Interval:
     low: float
     high: float
-    # What it covers; for the bootstrap, what it aims at.
+    # The share that the interval covers; for the bootstrap, what it aims at.
     confidence: float
 
 

@@ -22,7 +22,7 @@ LEAST_CHANGE_RATIO = 0.01
 # The Theil-Sen slope takes all pairs; of longer runs, those of this many
 # medians of stretches.
 MOST_POINTS = 1000
-# None of the tests could find anything at ALPHA in fewer samples.
+# The tests could find nothing at ALPHA in fewer samples.
 LEAST_COUNT = 10
 
 
