@@ -1,6 +1,4 @@
-/*
- * blinkd - the command daemon of a node
- */
+/* blinkd_main.c - the command daemon of a node */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

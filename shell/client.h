@@ -39,7 +39,8 @@
 #define CLIENT_LOOK_NS 500000u
 /* A reply is accepted to one of the last requests: more than are under way. */
 #define CLIENT_SENT 64
-/* The same for HELLOs: more than are sent in 3 s. */
+/* A HELLO's answer is accepted to one of the last ones: more than are sent in 3
+ * s. */
 #define CLIENT_NONCES 16
 
 struct client_sent {

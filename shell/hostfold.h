@@ -22,8 +22,8 @@
  */
 ssize_t hostfold(const struct hostlist *list, char *text, size_t room);
 
-/* The same for some names of such a list, in a text with a NUL, which the
- * caller frees; or NULL: there is no memory. */
+/* Write some names of such a list as a text with a NUL, which the caller frees;
+ * or NULL: there is no memory. */
 char *hostfold_text(char *const *names, size_t count);
 
 #endif /* HOSTFOLD_H */

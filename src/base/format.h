@@ -27,8 +27,9 @@ char *format_hex(char *buffer, const uint8_t *bytes, size_t count);
 /* Write a size for people: "812 B", "1.5 KiB", "95.4 MiB". */
 char *format_size(char buffer[FORMAT_SIZE_BYTES], uint64_t bytes);
 
-/* The same, rounded up or down: of two sizes in one message the larger one goes
- * up and the smaller one down, so that they are not the same text. */
+/* Write a size for people, rounded up or down: of two sizes in one message the
+ * larger one goes up and the smaller one down, so that they are not the same
+ * text. */
 char *format_size_up(char buffer[FORMAT_SIZE_BYTES], uint64_t bytes);
 char *format_size_down(char buffer[FORMAT_SIZE_BYTES], uint64_t bytes);
 
@@ -46,7 +47,8 @@ char *format_shortened(char *buffer, size_t room, const char *text,
  * UTF-8 become U+FFFD, since JSON text must be UTF-8. */
 void format_json_string(FILE *stream, const char *text);
 
-/* The same of so many bytes, which may hold NULs; one NUL follows them. */
+/* Print this many bytes, which may hold NULs, as a JSON string; one NUL follows
+ * them. */
 void format_json_bytes(FILE *stream, const char *text, size_t bytes);
 
 #endif /* FORMAT_H */

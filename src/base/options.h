@@ -135,11 +135,11 @@ int options_refuse_entry(struct options_reader *reader, int id,
 int options_number(struct options_reader *reader, uint64_t min, uint64_t max,
 		   uint64_t *number, struct failure *failure);
 
-/* The same for a number of 32 bits; max <= UINT32_MAX. */
+/* Read the value as a decimal number of 32 bits; max <= UINT32_MAX. */
 int options_number_32(struct options_reader *reader, uint64_t min, uint64_t max,
 		      uint32_t *number, struct failure *failure);
 
-/* The same for a number of bytes in the form of parse_size(). */
+/* Read the value as a number of bytes in the form of parse_size(). */
 int options_size(struct options_reader *reader, uint64_t min, uint64_t max,
 		 uint64_t *bytes, struct failure *failure);
 

@@ -540,8 +540,8 @@ static int make_file(int folder_fd)
 
 	if (fd >= 0)
 		return fd;
-	/* No O_TMPFILE here: the file system's answer, an old kernel's, and
-	 * that of an old kernel's C library. */
+	/* These errors mean that there is no O_TMPFILE: the file system's
+	 * answer, an old kernel's, and that of an old kernel's C library. */
 	if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL &&
 	    errno != ENOENT)
 		return -errno;

@@ -145,8 +145,8 @@ void scratch_trim(struct scratch *scratch);
  * the directory is_direct.  The caller does not close it. */
 int scratch_fd(const struct scratch *scratch, unsigned directory);
 
-/* The same file without O_DIRECT, for what direct reads and writes do not do;
- * -1: none could be made. */
+/* Returns a directory's file opened without O_DIRECT, for what direct reads and
+ * writes do not do; -1: none could be made. */
 int scratch_plain_fd(const struct scratch *scratch, unsigned directory);
 
 /* The room that the directory's file system has, for scratch files and all

@@ -248,7 +248,7 @@ static int complain(const struct host_source *source, struct span item,
 	return -error;
 }
 
-/* The same for the result of an operation on a set: 0, -E2BIG or -ENOMEM. */
+/* Complain about the result of an operation on a set: 0, -E2BIG or -ENOMEM. */
 static int check_added(const struct host_source *source, struct span item,
 		       int error)
 {

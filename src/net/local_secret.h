@@ -82,8 +82,8 @@ int local_secret_fail_contested(const struct local_secret_job *job,
 void local_secret_end(struct local_secret_server *server);
 
 /*
- * Another rank: wait for the secret.  0, or -errno with *failure filled:
- * EXIT_PEER if rank 0 (its host, for the message) has not come within
+ * Wait for the secret, as any rank but rank 0 does.  0, or -errno with *failure
+ * filled: EXIT_PEER if rank 0 (its host, for the message) has not come within
  * deadline_ns, if another user holds the name, or if rank 0 has refused a
  * second job of this name; EXIT_RESOURCES.
  */

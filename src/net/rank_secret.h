@@ -21,7 +21,7 @@ struct rank_secret_source {
 	bool by_blinkd;	      /* blinkd has started the rank */
 	bool by_slurm;	      /* or srun has, for a message */
 	bool has_pmi;	      /* and can pass a secret on */
-	/* Together the name of the job; a part may be NULL. */
+	/* The parts make the name of the job; each may be NULL. */
 	const char *job[RANK_JOB_PARTS];
 	/* A rank's host that is not of this machine; NULL: all are. */
 	const char *remote_host;
@@ -31,8 +31,8 @@ struct rank_secret_source {
  * machine.  The 32 bytes then only stand for the job's name, and anybody can
  * compute them. */
 #define RANK_SECRET_IS_NAME 1
-/* The same, but not all ranks are on this machine, and Slurm can pass a secret
- * on.  The 32 bytes are not written. */
+/* There is neither a key nor blinkd's secret, and not all ranks are on this
+ * machine, but Slurm can pass a secret on.  The 32 bytes are not written. */
 #define RANK_SECRET_OF_PMI 2
 
 /*

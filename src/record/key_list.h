@@ -127,7 +127,7 @@ static inline uint64_t key_part_read(const struct key_part *part,
 	return bits >> part->right;
 }
 
-/* The same as key_list_word(), if word->part_count is not 0. */
+/* Returns what key_list_word() does, if word->part_count is not 0. */
 static inline uint64_t key_word_read(const struct key_word *word,
 				     const uint8_t *record)
 {

@@ -78,7 +78,8 @@ static inline uint64_t record_key_word(const struct record_shape *shape,
 	return left == 0 ? 0 : word & (UINT64_MAX << (64 - 8 * left));
 }
 
-/* The same by a word that was prepared for this shape and skip. */
+/* Returns what record_key_word() does, by a word that was prepared for this
+ * shape and skip. */
 static inline uint64_t record_prepared_word(const struct record_shape *shape,
 					    const struct key_word *word,
 					    const uint8_t *record,

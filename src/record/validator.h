@@ -70,7 +70,8 @@ void validator_prepare(struct validator *validator,
 void validator_run(const struct validator *validator, struct tally *tally,
 		   const uint8_t *records, uint64_t count);
 
-/* The same for records whose order means nothing: count and checksum only. */
+/* Describe count records whose order means nothing: their number and checksum
+ * only. */
 void validator_sum(const struct validator *validator, struct tally *tally,
 		   const uint8_t *records, uint64_t count);
 

@@ -24,7 +24,8 @@ struct allowance {
 	 * MemAvailable. */
 	uint64_t memory_bytes;
 	enum allowance_source memory_source;
-	/* The same for files on a tmpfs, which no resource limit counts. */
+	/* Bytes to be had for files on a tmpfs, which no resource limit counts.
+	 */
 	uint64_t file_bytes;
 	/* Free swap space, which these files can go to; 0 if something else
 	 * than the machine limits them. */
@@ -33,8 +34,8 @@ struct allowance {
 
 void allowance_read(struct allowance *allowance);
 
-/* The same from the proc/ and sys/ in another folder, without resource limits:
- * for tests. */
+/* Read the proc/ and sys/ in another folder, without resource limits: for
+ * tests. */
 void allowance_read_under(struct allowance *allowance, const char *root);
 
 /* Returns memory_bytes of the allowance alone. */
@@ -47,7 +48,7 @@ uint64_t allowance_taken_bytes(void);
  * while others run.  UINT_MAX: there is no quota. */
 unsigned allowance_quota_cpus(void);
 
-/* The same from another folder, for tests. */
+/* Read the quota from another folder, for tests. */
 unsigned allowance_quota_cpus_under(const char *root);
 
 /* "machine", "cgroup", "RLIMIT_AS", "RLIMIT_DATA" */

@@ -25,8 +25,8 @@ int arena_map(struct arena *arena, size_t size_bytes);
  * what is taken, so running out is a bug: asserted. */
 void *arena_take(struct arena *arena, size_t bytes, size_t align_bytes);
 
-/* The same from used, memory that has been touched already and is not zero, if
- * used is not NULL and has room; else from arena. */
+/* Take the bytes from used, memory that has been touched already and is not
+ * zero, if used is not NULL and has room; else from arena. */
 void *arena_take_used(struct arena *arena, struct arena *used, size_t bytes,
 		      size_t align_bytes);
 

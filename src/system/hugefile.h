@@ -53,8 +53,8 @@ struct hugefile {
  * not mapped, the functions below do nothing. */
 void hugefile_open(struct hugefile *file, int fd, uint64_t size_bytes);
 
-/* Called before any page is filled: pages then come from these nodes in turn
- * (numa.h). */
+/* Take the file's pages from these nodes in turn; call it before any page is
+ * filled (numa.h). */
 void hugefile_spread(struct hugefile *file, int fd, uint64_t nodes);
 
 /* Returns where these bytes of the file lie in memory, on huge pages that have

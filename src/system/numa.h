@@ -58,7 +58,7 @@ int numa_node_of_disk(uint64_t device);
 /* The node of the device behind this network interface, or -1: not known, as of
  * loopback and on machines with one node. */
 int numa_node_of_interface(const char *name);
-/* The same from the sys/ in another folder: for tests. */
+/* Read the sys/ in another folder: for tests. */
 int numa_node_of_disk_under(uint64_t device, const char *root);
 int numa_node_of_interface_under(const char *name, const char *root);
 

@@ -12,9 +12,9 @@ struct statfs;
  * ramfs. */
 bool ramdisk_is(const struct statfs *fs);
 
-/* The same of what a file at this path, or in this folder, holds, or will hold
- * if it is not there yet.  False for devices and FIFOs: their names may lie on
- * a tmpfs, as in /dev, but they hold nothing there. */
+/* True if what a file at this path, or in this folder, holds, or will hold if
+ * it is not there yet, takes memory.  False for devices and FIFOs: their names
+ * may lie on a tmpfs, as in /dev, but they hold nothing there. */
 bool ramdisk_has(const char *path);
 
 #endif /* RAMDISK_H */

@@ -9,7 +9,7 @@
 
 #include "base/base.h"
 
-/* The same on all architectures; the headers of Debian 12 lack it. */
+/* The number is one on all architectures; the headers of Debian 12 lack it. */
 #ifndef SYS_cachestat
 #define SYS_cachestat 451
 #endif

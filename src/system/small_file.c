@@ -6,7 +6,8 @@
 
 bool small_file_read(const char *path, char *text, size_t text_bytes)
 {
-	/* O_NONBLOCK: a FIFO in its place would wait here for its writer. */
+	/* O_NONBLOCK keeps open() from waiting for the writer of a FIFO in its
+	 * place. */
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	ssize_t length;
 

@@ -95,15 +95,15 @@ unsigned thread_pool_size(const struct topology *topology, uint64_t wanted,
 int thread_pool_start(struct thread_pool *pool, unsigned worker_count,
 		      const struct topology *topology, struct failure *failure);
 
-/* The same, but unless needs_all, the pool makes do with fewer workers where no
- * more threads are allowed (pids.max of a cgroup, RLIMIT_NPROC):
- * pool->worker_count says how many there are. */
+/* Do what thread_pool_start() does, but unless needs_all, make do with fewer
+ * workers where no more threads are allowed (pids.max of a cgroup,
+ * RLIMIT_NPROC): pool->worker_count says how many there are. */
 int thread_pool_start_some(struct thread_pool *pool, unsigned worker_count,
 			   bool needs_all, const struct topology *topology,
 			   struct failure *failure);
 
-/* The same as thread_pool_start() for a pool that shares its CPUs with another
- * one which works at the same time: its workers do not spin. */
+/* Do what thread_pool_start() does, for a pool that shares its CPUs with
+ * another one which works at the same time: its workers do not spin. */
 int thread_pool_start_beside(struct thread_pool *pool, unsigned worker_count,
 			     const struct topology *topology,
 			     struct failure *failure);
@@ -113,7 +113,7 @@ int thread_pool_start_beside(struct thread_pool *pool, unsigned worker_count,
 void thread_pool_launch(struct thread_pool *pool, thread_pool_fn *run,
 			void *context);
 
-/* The same, and the threads end with this job: they wait for no other one, and
+/* Launch the last job: the threads end with it and wait for no other one, and
  * thread_pool_stop() need not wake them once more. */
 void thread_pool_launch_last(struct thread_pool *pool, thread_pool_fn *run,
 			     void *context);
@@ -127,8 +127,7 @@ void thread_pool_wait(struct thread_pool *pool);
 void thread_pool_run(struct thread_pool *pool, thread_pool_fn *run,
 		     void *context);
 
-/* The same as the last job; the pool has ended then, and may be started again.
- */
+/* Run the last job; the pool has ended then, and may be started again. */
 void thread_pool_run_last(struct thread_pool *pool, thread_pool_fn *run,
 			  void *context);
 

@@ -34,7 +34,7 @@ void topology_read(struct topology *topology);
  * microseconds.  Where /sys does not tell, or not of each CPU, all of them are
  * of one node. */
 void topology_read_nodes(struct topology *topology);
-/* The same from the sys/ in another folder: for tests. */
+/* Read the sys/ in another folder: for tests. */
 void topology_read_nodes_under(struct topology *topology, const char *root);
 
 /* Keep the first cpu_count CPUs, at least 1, of a machine with several nodes,
@@ -43,7 +43,7 @@ void topology_keep(struct topology *topology, unsigned cpu_count);
 
 /* Bind the calling thread to one CPU; a refusal is ignored: it only costs. */
 void topology_pin_self(uint16_t cpu);
-/* The same for another thread of this process, which has not been joined. */
+/* Bind another thread of this process, which has not been joined. */
 void topology_pin_thread(pthread_t thread, uint16_t cpu);
 
 /* Index in cpus[] of the one that the calling thread is running on; 0 if that

@@ -118,7 +118,7 @@ static int open_file(struct input_file *file, uint32_t record_size,
 {
 	int error;
 
-	/* O_NONBLOCK: or a pipe would wait here for its writer. */
+	/* O_NONBLOCK keeps open() from waiting for the writer of a pipe. */
 	file->fd = open(file->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (file->fd < 0)
 		return cannot_open(file, failure);
@@ -268,8 +268,8 @@ void input_choose(struct input *input)
 
 uint64_t input_layout_bytes(uint64_t bytes)
 {
-	/* Whole huge pages; but for a small input the kernel would clear most
-	 * of one for nothing. */
+	/* Round up to whole huge pages; but for a small input the kernel would
+	 * clear most of one for nothing. */
 	return ROUND_UP(bytes,
 			bytes < HUGE_PAGE_BYTES ? PAGE_BYTES : HUGE_PAGE_BYTES);
 }
@@ -284,8 +284,8 @@ uint64_t input_memory_bytes(const struct input *input)
 	return input->mode == INPUT_MMAP ? 0 : layout_bytes(input);
 }
 
-/* Address space without pages, at a multiple of the huge page, so that a file
- * on huge pages is mapped by them too.  NULL with errno. */
+/* Reserve address space without pages, at a multiple of the huge page, so that
+ * a file on huge pages is mapped by them too.  NULL with errno. */
 static uint8_t *reserve(size_t bytes)
 {
 	size_t room = bytes + HUGE_PAGE_BYTES;

@@ -63,8 +63,8 @@ static int open_space(const struct space *space, struct failure *failure)
 		bool huge = block_is_huge(space, block);
 		uintptr_t end = block + HUGE_PAGE_BYTES;
 
-		/* Blocks of the same kind at once: only the first and the last
-		 * one may differ from those between. */
+		/* Treat blocks of the same kind at once: only the first and the
+		 * last one may differ from those between. */
 		while (end < space->end && block_is_huge(space, end) == huge)
 			end += HUGE_PAGE_BYTES;
 		error = huge ? open_huge(block, end, failure)

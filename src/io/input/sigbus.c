@@ -26,13 +26,13 @@ struct watch {
 	_Atomic uintptr_t begin; /* 0: entry is free */
 	size_t bytes;
 	int fd;
-	/* Made beforehand: a handler may not format. */
+	/* The lines are made beforehand: a handler may not format. */
 	char *shrank_line;
 	char *io_error_line;
 };
 
 static struct watch *_Atomic watches;
-/* Held by threads that watch or forget; the handler takes no lock. */
+/* Threads that watch or forget hold this lock; the handler takes no lock. */
 static pthread_mutex_t writers = PTHREAD_MUTEX_INITIALIZER;
 static struct sigaction older_action;
 
@@ -67,7 +67,7 @@ _Noreturn static void end_process(const struct watch *watch, uintptr_t address)
 				   ? watch->io_error_line
 				   : watch->shrank_line;
 
-	/* Several threads fault at once: one speaks. */
+	/* Several threads may fault at once: one speaks. */
 	if (atomic_flag_test_and_set(&ending))
 		for (;;)
 			pause();
@@ -82,7 +82,7 @@ static void on_sigbus(int number, siginfo_t *info, void *context)
 	const struct watch *watch = NULL;
 
 	(void)context;
-	/* si_code > 0: from a fault, not from kill(2). */
+	/* A fault has si_code > 0, kill(2) has not. */
 	if (info->si_code > 0)
 		watch = watch_find((uintptr_t)info->si_addr);
 	if (watch)

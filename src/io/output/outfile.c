@@ -261,8 +261,8 @@ static int create_file(struct outfile *file, bool replaces,
 	}
 	if (file->fd >= 0)
 		close(file->fd);
-	/* No O_TMPFILE here: the file system's answer, an old kernel's, and
-	 * that of an old kernel's C library. */
+	/* These errors mean that there is no O_TMPFILE: the file system's
+	 * answer, an old kernel's, and that of an old kernel's C library. */
 	else if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)
 		return cannot_create(file, errno, failure);
 	file->fd = -1;

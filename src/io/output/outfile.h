@@ -51,7 +51,7 @@ struct outfile {
 	bool replaced; /* an older file stood there: that can't be undone */
 };
 
-/* Not open: safe to close, as a zeroed one is. */
+/* A struct that is not open is safe to close, as a zeroed one is. */
 #define OUTFILE_NONE                                                           \
 	{                                                                      \
 		.fd = -1, .folder_fd = -1                                      \
@@ -61,7 +61,7 @@ struct outfile {
 int outfile_open(struct outfile *file, const char *path,
 		 struct failure *failure);
 
-/* The same file for all processes that give the same mark, which no other run
+/* Open one file for all processes that give the same mark, which no other run
  * may know: the first makes the hidden file, and all have it open. */
 int outfile_open_shared(struct outfile *file, const char *path,
 			const char *mark, struct failure *failure);
@@ -90,8 +90,8 @@ int outfile_reopen(const struct outfile *file);
 int outfile_flush(const struct outfile *file, bool sync,
 		  struct failure *failure);
 
-/* Several files as one: commits all in order; when one fails, those already
- * linked by this call (and that replaced nothing) are removed again. */
+/* Commit several files as one, in order; when one fails, those already linked
+ * by this call (and that replaced nothing) are removed again. */
 int outfile_commit_all(struct outfile *files, unsigned count, bool sync,
 		       struct failure *failure);
 

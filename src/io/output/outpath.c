@@ -106,9 +106,8 @@ static int read_link(const struct walk *walk, int link_fd,
 	return (int)length;
 }
 
-/* The same of what stands under the walk's name.  What is looked at, is
- * asked for its owner and is read is one link, even if another takes its place.
- */
+/* Reads the link that stands under the walk's name.  One link is looked at,
+ * asked for its owner and read, even if another takes its place. */
 static int find_link(const struct walk *walk, char target[PATH_MAX])
 {
 	int fd, length;

@@ -51,9 +51,10 @@ static void close_direct(struct output *output)
 }
 
 /*
- * Room for the file before it is written: ext4 writes 100 MB into allocated
- * extents in 15 ms instead of 20; on tmpfs it costs more than it saves, on XFS
- * nothing changes.  A file on tmpfs is mapped.  A device has the room, or not.
+ * Make room for the file before it is written: ext4 writes 100 MB into
+ * allocated extents in 15 ms instead of 20; on tmpfs it costs more than it
+ * saves, on XFS nothing changes.  A file on tmpfs is mapped.  A device has the
+ * room, or not.
  */
 static int prepare_room(const struct output *output, struct output_file *file,
 			uint64_t size_bytes, struct failure *failure)
