@@ -9,11 +9,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "cluster/external/cluster_external.h"
-#include "cluster/agreement/cluster_link.h"
 #include "cluster/cluster_state.h"
 #include "cluster/collective/cluster_trace.h"
-#include "cluster/agreement/cluster_workload.h"
 #include "sort/sort_setup.h"
 
 static void add_ns(struct cluster *cluster, enum cluster_figure figure,
@@ -210,74 +207,15 @@ static int sort_share(struct cluster *cluster)
 	return error ? error : arrange_and_exchange(cluster);
 }
 
-static int learn_link(struct cluster *cluster)
-{
-	struct cluster_link link = { .own = cluster->external.rates.link };
-	uint64_t begin_ns = clock_now_ns();
-	int error = cluster_link_learn(&link, cluster->hellos, &cluster->rank,
-				       cluster->exchange, cluster->failure);
-
-	cluster->external.rates.link = link.own;
-	cluster->external.least_link = link.least;
-	add_ns(cluster, CLUSTER_ARRANGE_NS, begin_ns);
-	return error;
-}
-
-/* The ranks of one machine share its CPUs.  The output goes past the page
- * cache, unless the user wants it otherwise, or all ranks write one file; where
- * duplicates are dropped, it is cut in the end. */
+/* The output goes past the page cache, unless the user wants it otherwise, or
+ * all ranks write one file; where duplicates are dropped, it is cut in the end.
+ */
 static int sort_externally(struct cluster *cluster)
 {
-	const struct cluster_external external = {
-		.config = &cluster->external,
-		.exchange = cluster->exchange,
-		.rank = &cluster->rank,
-		.hellos = cluster->hellos,
-		.output = &cluster->output,
-		.report = cluster->report,
-		.result = &cluster->result->sort,
-		.external_result = &cluster->result->external,
-		.stages = &cluster->result->stages,
-		.progress = &cluster->progress,
-	};
-	struct sorter_config *config = &cluster->external_sort;
 	int error;
 
-	if (!cluster->config->external)
-		return failure_set(cluster->failure, EXIT_RESOURCES, "memory",
-				   0, "this sort is beyond it");
-	thread_pool_stop(&cluster->pool);
-	cluster_keep_to_cpus(cluster);
-	cluster->external = *cluster->config->external;
-	cluster->external.has_nodes = cluster->has_nodes;
-	cluster_workload_set(&cluster->external, cluster->hellos,
-			     &cluster->agreement, &cluster->rank,
-			     cluster->config->shares_input);
-	*config = *cluster->sort_config;
-	if (!cluster_own_has(cluster, CLUSTER_ROLE_READ))
-		config->input_count = 0;
-	config->memory_bytes = cluster_memory_bytes(cluster);
-	config->threads_max =
-		MAX(1, cluster->machine_cpus / cluster->rank.machine_count);
-	config->trace_path = NULL;
-	cluster->external.sort = config;
-	cluster->progress.exchange = cluster->exchange;
-	cluster->progress.rank = &cluster->rank;
-	cluster->progress.show = cluster->config->progress;
-	cluster->progress.context = cluster->config->progress_context;
-	cluster->external.progress = cluster_progress_note;
-	cluster->external.progress_context = &cluster->progress;
-	cluster->external_output = *config;
-	/* Nor may an input that this rank does not read be overwritten. */
-	cluster->external_output.input_count =
-		cluster->sort_config->input_count;
-	cluster->external_output.unique = false;
-	if (config->io == INPUT_AUTO)
-		cluster->external_output.io = INPUT_DIRECT;
-	cluster->output.config = &cluster->external_output;
-	error = learn_link(cluster);
-	if (error == 0)
-		error = cluster_external_run(&external, cluster->failure);
+	cluster->output.is_large = true;
+	error = cluster_sort_externally(cluster);
 	cluster->result->sort.output_direct = cluster->output.output.direct;
 	if (error == 0 && cluster->rank.rank == 0)
 		error = sort_trace_open(&cluster->trace,

@@ -16,7 +16,7 @@
  *
  * If the records do not fit into the memory of some rank, or a rank lacks a
  * role (cluster_roles.h), or the ranks share their input, all of them sort by
- * way of scratch files (cluster_external.h).
+ * way of scratch files (cluster_external.c).
  *
  * Buckets are equal key ranges when the probed keys are uniform.  Otherwise the
  * buckets' borders come from a sample, and the places where the shares begin

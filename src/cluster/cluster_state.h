@@ -6,6 +6,7 @@
  *      cluster_share.c      room for our share of the records
  *      cluster_receive.c    what arrives, and its order
  *      cluster_by_reference.c  records that are read where they are
+ *      cluster_external.c   all of it, for what does not fit into memory
  *
  * The other modules hold a part each and know nothing of the rest:
  *
@@ -13,9 +14,7 @@
  *      cluster_sample.h     splitters from a sample, cuts from counts
  *      cluster_send.h       our records in bucket order, and the messages
  *      cluster_output.h     files of our own, or one of all ranks
- *      cluster_external.h   all of it, for what does not fit into memory
- *      cluster_workload.h   there, what this rank has to do
- *      cluster_keep.h       there, runs that go to other ranks
+ *      cluster_keep.h       beyond memory, runs that go to other ranks
  *      cluster_roles.h      the roles of ranks: read, sort, keep
  *      cluster_report.h     figures
  *      cluster_trace.h      all ranks' timelines
@@ -122,11 +121,6 @@ struct cluster {
 	struct cluster_receive receive;
 	struct orderer orderer;
 	struct cluster_output output;
-
-	/* What a sort beyond memory needs. */
-	struct sorter_config external_sort, external_output;
-	struct external_config external;
-	struct cluster_progress progress;
 };
 
 /* Does this rank have the role? */
@@ -200,6 +194,12 @@ void cluster_keep_to_cpus(const struct cluster *cluster);
 uint64_t cluster_memory_bytes(const struct cluster *cluster);
 /* Hear all other ranks, agree, map the input. */
 int cluster_join(struct cluster *cluster);
+
+/* --- cluster_external.c ----------------------------------------------------
+ */
+
+/* Sort beyond memory: our share has been handed over to the output. */
+int cluster_sort_externally(struct cluster *cluster);
 
 /* --- cluster_by_reference.c ----------------------------------------------- */
 

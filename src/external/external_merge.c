@@ -216,7 +216,7 @@ static bool is_room_short(const struct external *external,
 {
 	const struct scratch *scratch = &external->runs.scratch;
 	uint64_t needed = (external->reading.input.record_count +
-			   external->config->kept_records) *
+			   external->config->ranks.kept_records) *
 			  external->request.shape.size;
 
 	/* The files of a direct output have had their room from the beginning.

@@ -109,7 +109,7 @@ static void look_at_pieces(const struct external *external, struct pace *pace)
 	pace->read_wait_ns = reads->wait_ns;
 	pace->read_bytes =
 		external->meter.pass == EXTERNAL_OUTPUT &&
-				external->config->rank_count > 1
+				external->config->ranks.rank_count > 1
 			? (uint64_t)(part * (double)whole)
 			: reads->read_bytes * external->request.worker_count;
 }

@@ -350,7 +350,7 @@ static int open_kept(struct external_rank *rank, struct failure *failure)
 	const struct kept_runs_request request = {
 		.plan = &external->plan,
 		.shape = &external->request.shape,
-		.giver_count = config->giver_count,
+		.giver_count = config->ranks.giver_count,
 		.unique = config->sort->unique,
 		.scratch = &rank->external->runs.scratch,
 		.kernel = config->sort->kernel,
@@ -363,7 +363,7 @@ static int open_kept(struct external_rank *rank, struct failure *failure)
 		.topology = &external->topology,
 	};
 
-	if (config->giver_count == 0)
+	if (config->ranks.giver_count == 0)
 		return 0;
 	return kept_runs_open(&rank->kept, &request, failure);
 }
@@ -388,7 +388,7 @@ static int prepare(struct external_rank *rank, struct failure *failure)
 	int error = external_prepare(external, failure);
 
 	rank->index_bytes = external->plan.index_bytes;
-	if (config->shares_input)
+	if (config->ranks.shares_input)
 		rank->claims = &external->reading.claims;
 	if (error == 0)
 		error = start_threads(rank, failure);
@@ -417,8 +417,8 @@ int external_rank_open(struct external_rank **opened,
 	if (!rank)
 		return failure_no_memory(failure);
 	memset(rank, 0, sizeof(*rank));
-	rank->rank_count = config->rank_count;
-	rank->given = config->gives_runs ? &rank->own_given : NULL;
+	rank->rank_count = config->ranks.rank_count;
+	rank->given = config->ranks.gives_runs ? &rank->own_given : NULL;
 	rank->external = external_new(config, rank->given, &rank->own, failure);
 	if (!rank->external) {
 		free(rank);
@@ -434,7 +434,7 @@ void external_rank_limits(const struct external_rank *rank,
 			  struct external_rank_limits *limits)
 {
 	const struct external_plan *plan = &rank->external->plan;
-	unsigned taker_count = rank->external->config->taker_count;
+	unsigned taker_count = rank->external->config->ranks.taker_count;
 
 	*limits = (struct external_rank_limits){
 		.piece_records =

@@ -18,7 +18,7 @@
  * come.
  *
  * This module does what a rank does by itself, in threads of its own; the
- * caller brings the messages (src/cluster/external/cluster_external.c).  All
+ * caller brings the messages (src/cluster/cluster_external.c).  All
  * functions belong to the caller's thread.  Those that return int return 0 or
  * -errno with *failure filled.
  *
@@ -97,7 +97,7 @@ struct external_rank_limits {
 	uint64_t kept_records;
 };
 
-/* config->rank_count is above 1.  The config is borrowed until
+/* config->ranks.rank_count is above 1.  The config is borrowed until
  * external_rank_close(). */
 int external_rank_open(struct external_rank **rank,
 		       const struct external_config *config,

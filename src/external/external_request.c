@@ -21,7 +21,8 @@
 /* True if all scratch files are memory: they must fit there beside the sort. */
 static bool scratch_is_memory(const struct external_config *config)
 {
-	unsigned count = config->rank_count > 1 ? 0 : config->scratch_count;
+	unsigned count =
+		config->ranks.rank_count > 1 ? 0 : config->scratch_count;
 	unsigned found = 0;
 
 	while (found < count && ramdisk_has(config->scratch_paths[found]))
@@ -36,7 +37,7 @@ static bool must_ask(const struct external_request *request,
 {
 	if (request->memory_bytes == 0)
 		return true;
-	return config->rank_count <= 1 &&
+	return config->ranks.rank_count <= 1 &&
 	       (scratch_is_memory(config) ||
 		sort_setup_output_memory(config->sort, 1) > 0);
 }
@@ -72,7 +73,7 @@ void external_request_make(struct external_request *request,
 			   const struct external_config *config,
 			   uint64_t record_count, unsigned cpu_count)
 {
-	uint64_t records = MAX(record_count, config->planned_records);
+	uint64_t records = MAX(record_count, config->ranks.planned_records);
 
 	*request = (struct external_request){
 		.shape = config->sort->shape,
@@ -82,13 +83,7 @@ void external_request_make(struct external_request *request,
 		.runs_max = config->runs_max,
 		.codec = config->codec,
 		.sums_up = config->sort->checksum,
-		.rank_count = config->rank_count,
-		.part_records = config->part_records,
-		.giver_count = config->giver_count,
-		.kept_records = config->kept_records,
-		.kept_most = config->kept_most,
-		.keeper_count = config->keeper_count,
-		.index_records = config->records_max,
+		.ranks = config->ranks,
 	};
 	request->worker_count = sort_setup_workers(
 		config->sort, records, cpu_count, &request->threads_source);

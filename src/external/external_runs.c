@@ -44,7 +44,7 @@ void external_bound_scratch(struct external *external)
 	uint64_t own = allowance_taken_bytes(), bytes;
 	struct allowance allowance;
 
-	if (request->rank_count > 1 ||
+	if (request->ranks.rank_count > 1 ||
 	    !scratch_has_memory(&external->runs.scratch))
 		return;
 	own = request->memory_bytes - MIN(request->memory_bytes, own);
@@ -111,10 +111,11 @@ static bool begin_run(struct external *external, const struct batch *batch)
 	    index->block_count + blocks > external->plan.index_blocks)
 		error = refuse_stream(external, batch, &failure);
 	else
-		error = run_index_begin(
-			index,
-			external->config->input_begin + batch->first_record,
-			batch->record_count, (uint32_t)blocks, &failure);
+		error = run_index_begin(index,
+					external->config->ranks.input_begin +
+						batch->first_record,
+					batch->record_count, (uint32_t)blocks,
+					&failure);
 	if (error)
 		external_fail(external, &failure);
 	return error == 0;
@@ -238,7 +239,7 @@ static bool give_away(struct external *external, struct batch *batch)
 		return false;
 	return batch->record_count == 0 ||
 	       given_runs_offer(external->given, batch,
-				external->config->input_begin +
+				external->config->ranks.input_begin +
 					batch->first_record,
 				input_count);
 }

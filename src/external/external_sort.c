@@ -25,7 +25,7 @@ static void bound_scratch(struct external *external)
 	const struct external_config *config = external->config;
 	struct external_plan *plan = &external->plan;
 	uint32_t size = external->request.shape.size;
-	uint64_t kept = config->kept_records * size;
+	uint64_t kept = config->ranks.kept_records * size;
 
 	if (plan->rank_count == 1)
 		return;
@@ -33,7 +33,7 @@ static void bound_scratch(struct external *external)
 		MIN(plan->scratch_bytes,
 		    2 * external->reading.input.record_count * size);
 	plan->scratch_bytes += plan->merge_count > 0 ? 2 * kept : kept;
-	if (config->gives_runs)
+	if (config->ranks.gives_runs)
 		plan->scratch_bytes = 0;
 }
 
@@ -45,8 +45,8 @@ static int make_plan(struct external *external, struct failure *failure)
 
 	/* A rank reads some of a shared input, and plans for more of it. */
 	external_request_make(request, config,
-			      config->shares_input
-				      ? config->planned_records
+			      config->ranks.shares_input
+				      ? config->ranks.planned_records
 				      : external->reading.input.record_count,
 			      external->topology.cpu_count);
 	request->in_order = external->ordering.destination.is_stream;
@@ -54,7 +54,7 @@ static int make_plan(struct external *external, struct failure *failure)
 				      failure);
 	if (error)
 		return error;
-	reading_plan(&external->reading, config->shares_input,
+	reading_plan(&external->reading, config->ranks.shares_input,
 		     &external->topology, request, &external->plan);
 	bound_scratch(external);
 	return 0;
@@ -298,7 +298,8 @@ static int begin_input(struct external *external, struct failure *failure)
 	struct destination *destination = &external->ordering.destination;
 	int error;
 
-	destination_init(destination, config, external->config->rank_count > 0);
+	destination_init(destination, config,
+			 external->config->ranks.rank_count > 0);
 	error = reading_open(&external->reading, config, &external->failure,
 			     failure);
 	if (error)

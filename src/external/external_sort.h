@@ -103,29 +103,7 @@ struct external_config {
 	/* The machine has several NUMA nodes, though this process may be kept
 	 * to one: what lies where is counted. */
 	bool has_nodes;
-	/* That merge their runs together (external_rank.h), 0: none; and how
-	 * many records this one gets. */
-	unsigned rank_count;
-	uint64_t part_records;
-	/* Ranks among these that keep runs, and other ranks than this one that
-	 * get a part of the merge. */
-	unsigned keeper_count, taker_count;
-	/* This one keeps no runs, and gives its own to another rank.  Or it
-	 * keeps those of other ranks, beside its own: how many ranks,
-	 * records of all of them together, and of the one that has most. */
-	bool gives_runs;
-	unsigned giver_count;
-	uint64_t kept_records, kept_most;
-	/* The number of this one's first record in the input of all. */
-	uint64_t input_begin;
-	/* That the rank with the largest input has: all of them plan for so
-	 * many, so that their pieces and blocks suit each other. */
-	uint64_t planned_records;
-	/* All ranks read the same files: this one plans for planned_records of
-	 * them, reads what is given to external_rank.claims, and has an index
-	 * for records_max. */
-	bool shares_input;
-	uint64_t records_max;
+	struct external_ranks ranks;
 	/* Predictions need them.  The three of the disk are 0 if they are not
 	 * known, and that of the link is 0 if it is not. */
 	struct external_rates rates;

@@ -134,10 +134,9 @@ static void predict_rank(uint64_t both, uint64_t link)
 	const struct external_request rank_request = {
 		.shape = RECORD_SHAPE_OF_SLICE(100, 0, 10),
 		.record_count = 8 * GB / 100,
-		.part_records = 8 * GB / 100,
 		.memory_bytes = GB,
 		.worker_count = 2,
-		.rank_count = 4,
+		.ranks = { .rank_count = 4, .part_records = 8 * GB / 100 },
 	};
 	const struct external_rates rates = {
 		.read = both,
@@ -198,14 +197,14 @@ static void external_model__a_rank_writes_its_share(void **state)
 	struct external_plan rank_plan;
 
 	(void)state;
-	rank_request.rank_count = 4;
-	rank_request.part_records = 2 * GB / 100;
+	rank_request.ranks.rank_count = 4;
+	rank_request.ranks.part_records = 2 * GB / 100;
 	assert_int_equal(external_plan_make(&rank_plan, &rank_request), 0);
 	external_model_forecast(&forecast, &rank_plan, &rank_request, &rates);
 	assert_int_equal(forecast.passes[EXTERNAL_OUTPUT].written_bytes,
 			 2 * GB);
 	assert_int_equal(forecast.passes[EXTERNAL_OUTPUT].ns, 600 * GB);
-	rank_request.part_records = 16 * GB / 100;
+	rank_request.ranks.part_records = 16 * GB / 100;
 	assert_int_equal(external_plan_make(&rank_plan, &rank_request), 0);
 	external_model_forecast(&forecast, &rank_plan, &rank_request, &rates);
 	assert_int_equal(forecast.passes[EXTERNAL_OUTPUT].ns, 1200 * GB);

@@ -34,10 +34,9 @@ static void plan_for(uint64_t bytes, unsigned ranks, uint64_t memory_bytes,
 	request = (struct external_request){
 		.shape = RECORD_SHAPE_OF_SLICE(RECORD_BYTES, 0, 10),
 		.record_count = records,
-		.part_records = records,
 		.memory_bytes = memory_bytes,
 		.worker_count = threads,
-		.rank_count = ranks,
+		.ranks = { .rank_count = ranks, .part_records = records },
 	};
 	assert_int_equal(external_plan_make(&plan, &request), 0);
 }

@@ -499,8 +499,8 @@ static void external_plan__ranks_of_32_tib(void **state)
 			request_of(size, share_bytes, memory);
 		struct external_plan plan;
 
-		request.rank_count = 2 + (unsigned)random_below(127);
-		request.part_records = request.record_count;
+		request.ranks.rank_count = 2 + (unsigned)random_below(127);
+		request.ranks.part_records = request.record_count;
 		if (external_plan_make(&plan, &request) < 0) {
 			refused++;
 			assert_true(memory < 200 * GB);
@@ -510,7 +510,7 @@ static void external_plan__ranks_of_32_tib(void **state)
 		assert_true(plan.piece_count <= EXTERNAL_RANK_PIECES_MAX / 2);
 		/* Of our runs, and of our part of all runs. */
 		assert_true(plan.index_blocks <= UINT32_MAX / 4);
-		assert_true(request.part_records / plan.block_records <=
+		assert_true(request.ranks.part_records / plan.block_records <=
 			    UINT32_MAX / 4);
 	}
 	assert_true(refused > 0 && planned > 0);
@@ -531,12 +531,13 @@ static void external_plan__has_room_for_kept_indexes(void **state)
 		struct external_plan plan;
 		uint64_t blocks;
 
-		request.rank_count = 2 + (unsigned)random_below(100);
-		request.keeper_count = 1;
-		request.giver_count = 1;
-		request.kept_records = request.kept_most = request.record_count;
-		request.part_records =
-			request.record_count / (request.rank_count - 1);
+		request.ranks.rank_count = 2 + (unsigned)random_below(100);
+		request.ranks.keeper_count = 1;
+		request.ranks.giver_count = 1;
+		request.ranks.kept_records = request.ranks.kept_most =
+			request.record_count;
+		request.ranks.part_records =
+			request.record_count / (request.ranks.rank_count - 1);
 		if (external_plan_make(&plan, &request) < 0)
 			continue;
 		made++;

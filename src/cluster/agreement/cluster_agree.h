@@ -97,7 +97,7 @@ struct cluster_agreement {
 	bool by_reference;	  /* ranks send references, not records */
 	/* Some rank needs more memory than it has, or lacks a role, or the
 	 * ranks share their input: all sort by way of scratch files
-	 * (cluster_external.h). */
+	 * (cluster_external.c). */
 	bool is_external;
 	/* If static output ranges turn out to be too unequal: sample instead.
 	 */

@@ -96,9 +96,15 @@ static int open_part(struct cluster_output *output, uint64_t first_record,
 int cluster_output_open(struct cluster_output *output, uint64_t first_record,
 			uint64_t record_count, struct failure *failure)
 {
+	struct sorter_config config = *output->config;
+
 	if (output->gathers)
 		return open_part(output, first_record, record_count, failure);
-	return sort_setup_outputs(&output->output, output->config, record_count,
+	if (output->is_large)
+		config.unique = false;
+	if (output->is_large && config.io == INPUT_AUTO)
+		config.io = INPUT_DIRECT;
+	return sort_setup_outputs(&output->output, &config, record_count,
 				  failure);
 }
 

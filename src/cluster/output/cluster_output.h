@@ -26,7 +26,8 @@ struct cluster_output {
 	const struct rank *rank;
 	const struct cluster_agreement *agreement;
 	const struct cluster_hello *hellos;
-	bool gathers; /* all ranks write one file */
+	bool gathers;  /* all ranks write one file */
+	bool is_large; /* past the page cache, and cut in the end */
 
 	struct output output;	 /* the sink of the share */
 	uint64_t gathered_bytes; /* of the one file, without the nonces */

@@ -137,7 +137,7 @@ void external_model_forecast(struct external_forecast *forecast,
 {
 	double size = request->shape.size;
 	double whole = (double)request->record_count * size;
-	double part = (double)request->part_records * size;
+	double part = (double)request->ranks.part_records * size;
 	double spilled = (double)plan->spilled_records * size;
 	double merged = (double)plan->merged_records * size;
 	struct pass_bytes runs = { .read = whole, .written = spilled };

@@ -62,19 +62,19 @@ static void plan_kept(struct external_plan *plan,
 {
 	uint64_t bytes = MAX(plan->run_chunk_bytes,
 			     request->memory_bytes / SLICE_PART /
-				     MAX(1, request->giver_count));
-	uint64_t records =
-		MAX(bytes / request->shape.size,
-		    DIV_ROUND_UP(request->kept_most, KEPT_RUNS_SLICES_MAX));
+				     MAX(1, request->ranks.giver_count));
+	uint64_t records = MAX(
+		bytes / request->shape.size,
+		DIV_ROUND_UP(request->ranks.kept_most, KEPT_RUNS_SLICES_MAX));
 
-	if (request->giver_count == 0)
+	if (request->ranks.giver_count == 0)
 		return;
 	plan->kept_slice_records = ROUND_UP(records, plan->block_records);
 	plan->kept_message_bytes =
 		ROUND_UP(KEPT_RUNS_HEAD_BYTES +
 				 plan->kept_slice_records * request->shape.size,
 			 PAGE_BYTES);
-	plan->kept_bytes = request->giver_count *
+	plan->kept_bytes = request->ranks.giver_count *
 			   (2 * plan->kept_message_bytes +
 			    KEPT_RUNS_SLOTS * plan->slot_bytes +
 			    ROUND_UP(plan->encoder_bytes, PAGE_BYTES));
@@ -236,7 +236,7 @@ static uint64_t index_blocks(const struct external_plan *plan,
 	unsigned runs_max =
 		external_plan_runs_max(plan, request, plan->batch_count);
 	uint64_t records =
-		MAX(planned_records(plan, request), request->index_records);
+		MAX(planned_records(plan, request), request->ranks.records_max);
 	uint64_t blocks = DIV_ROUND_UP(records, plan->block_records);
 	uint64_t more = runs > runs_max ? blocks / runs * (runs - runs_max) : 0;
 
@@ -267,7 +267,8 @@ static uint64_t cuts_bytes(const struct external_plan *plan,
 static uint64_t kept_blocks(const struct external_plan *plan,
 			    const struct external_request *request)
 {
-	return DIV_ROUND_UP(request->kept_records / 4 + request->kept_most,
+	return DIV_ROUND_UP(request->ranks.kept_records / 4 +
+				    request->ranks.kept_most,
 			    plan->block_records);
 }
 
@@ -279,7 +280,7 @@ static uint64_t index_bytes(const struct external_plan *plan,
 	uint64_t blocks = plan->index_blocks;
 	uint64_t block_bytes = run_index_block_bytes(&request->shape);
 	uint64_t part =
-		DIV_ROUND_UP(request->part_records, plan->block_records);
+		DIV_ROUND_UP(request->ranks.part_records, plan->block_records);
 	uint64_t merge;
 
 	if (plan->rank_count == 1)
@@ -517,7 +518,8 @@ static bool try_keys(struct external_plan *plan,
 	uint64_t fixed;
 
 	if (request->record_count > PLAN_RECORDS_MAX || request->sums_up ||
-	    request->in_order || request->lanes || request->rank_count > 1)
+	    request->in_order || request->lanes ||
+	    request->ranks.rank_count > 1)
 		return false;
 	*plan = (struct external_plan){
 		.way = EXTERNAL_BY_KEYS,
@@ -611,10 +613,10 @@ static bool try_plan(struct external_plan *plan,
 		.batch_count = batch_count,
 		.block_records =
 			(uint32_t)MAX(1, block_bytes / request->shape.size),
-		.rank_count = MAX(1, request->rank_count),
-		.keeper_count = request->keeper_count > 0
-					? request->keeper_count
-					: MAX(1, request->rank_count),
+		.rank_count = MAX(1, request->ranks.rank_count),
+		.keeper_count = request->ranks.keeper_count > 0
+					? request->ranks.keeper_count
+					: MAX(1, request->ranks.rank_count),
 	};
 	plan_staging(plan, request);
 	/* A batch for each lane, and one that is emptied meanwhile. */
@@ -657,12 +659,13 @@ static bool is_better(const struct external_plan *tried,
 int external_plan_make(struct external_plan *plan,
 		       const struct external_request *request)
 {
-	uint64_t least = request->rank_count > 1 ? RANK_BLOCK_BYTES_MIN
-						 : BLOCK_BYTES_MIN;
+	uint64_t least = request->ranks.rank_count > 1 ? RANK_BLOCK_BYTES_MIN
+						       : BLOCK_BYTES_MIN;
 	struct external_plan keys;
 	bool found = false;
 
-	if (record_counts_suit(&request->shape) && request->rank_count <= 1)
+	if (record_counts_suit(&request->shape) &&
+	    request->ranks.rank_count <= 1)
 		return plan_counts(plan, request);
 	for (unsigned i = 0; i < ARRAY_LEN(batch_counts); i++)
 		for (uint64_t block = least; block <= BLOCK_BYTES_MAX;

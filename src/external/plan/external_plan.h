@@ -29,6 +29,34 @@
  * behind it.  1.4 s a GB were measured, and 0.85 (results/NOTES.md). */
 #define EXTERNAL_MERGE_COST 1.7
 
+/* What this rank has to do of a sort by many; all zeros: it sorts alone. */
+struct external_ranks {
+	/* That merge all of their runs together (external_rank.h), with this
+	 * one; and how many records this one gets. */
+	unsigned rank_count;
+	uint64_t part_records;
+	/* Ranks among these that keep runs (0: all), and other ranks than this
+	 * one that get a part of the merge. */
+	unsigned keeper_count, taker_count;
+	/* This one keeps no runs, and gives its own to another rank.  Or it
+	 * keeps those of other ranks (kept_runs.h), beside its own: how many
+	 * ranks, records of all of them together, and of the one that has most.
+	 */
+	bool gives_runs;
+	unsigned giver_count;
+	uint64_t kept_records, kept_most;
+	/* The number of this one's first record in the input of all. */
+	uint64_t input_begin;
+	/* That the rank with the largest input has: all of them plan for so
+	 * many, so that their pieces and blocks suit each other. */
+	uint64_t planned_records;
+	/* All ranks read the same files: this one plans for planned_records of
+	 * them, reads what is given to external_rank.claims, and has an index
+	 * for records_max. */
+	bool shares_input;
+	uint64_t records_max;
+};
+
 struct external_request {
 	struct record_shape shape;
 	uint64_t record_count;
@@ -41,16 +69,7 @@ struct external_request {
 	struct codec codec; /* of the blocks of runs */
 	bool in_order;	    /* the output's chunks must be written so */
 	bool sums_up;	    /* the records' checksums are wanted */
-	/* That merge all of their runs together (external_rank.h); 0 and 1:
-	 * this one alone.  And how many records this one gets. */
-	unsigned rank_count;
-	uint64_t part_records;
-	unsigned keeper_count; /* of these, ranks that keep runs; 0: all */
-	/* Ranks whose runs this one keeps (kept_runs.h), records of all of
-	 * them together, and of the one that has most. */
-	unsigned giver_count;
-	uint64_t kept_records, kept_most;
-	uint64_t index_records; /* that its runs may have, if that is more */
+	struct external_ranks ranks;
 	/* What decided on the workers, as of sort_setup.h, or "memory"; and on
 	 * memory_bytes: "--memory", or as of allowance.h, or "scratch files",
 	 * which are memory. */

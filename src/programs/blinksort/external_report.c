@@ -78,10 +78,10 @@ static void print_plan(const struct external_explanation *explanation)
 	uint64_t kept = request->record_count - plan->spilled_records;
 	struct texts t;
 
-	if (request->rank_count > 1)
+	if (request->ranks.rank_count > 1)
 		printf("ranks     %u, for %s: %" PRIu64
 		       " records; of each of them:\n",
-		       request->rank_count,
+		       request->ranks.rank_count,
 		       format_size(t.text[0],
 				   explanation->whole_records * size),
 		       explanation->whole_records);
@@ -196,7 +196,7 @@ static void print_time(const struct external_explanation *explanation)
 	       format_size(t.text[0], rates->read),
 	       format_size(t.text[1], rates->write),
 	       format_size(t.text[2], rates->both));
-	if (explanation->request.rank_count > 1)
+	if (explanation->request.ranks.rank_count > 1)
 		print_link(rates);
 	printf("time      about %s\n",
 	       format_duration(t.text[0], forecast->ns));
@@ -385,7 +385,7 @@ void external_report_explain_json(
 	printf("], \"threads\": %u, ", request->worker_count);
 	print_sources(request->memory_source, request->threads_source);
 	printf(", \"ranks\": %u, \"whole_records\": %" PRIu64 ", \"refused\": ",
-	       MAX(1, request->rank_count), explanation->whole_records);
+	       MAX(1, request->ranks.rank_count), explanation->whole_records);
 	print_refused(explanation);
 	printf(", ");
 	print_rates(&explanation->rates);

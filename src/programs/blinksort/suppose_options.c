@@ -74,7 +74,7 @@ static uint64_t together_bytes(const struct suppose_options *suppose,
 
 static const char *find_refusal(const struct external_request *request)
 {
-	if (request->rank_count > RANK_NODES_MAX)
+	if (request->ranks.rank_count > RANK_NODES_MAX)
 		return "it has at most " TEXT(RANK_NODES_MAX) " ranks";
 	return NULL;
 }
@@ -95,8 +95,9 @@ int suppose_options_explain(const struct suppose_options *suppose,
 		return failure_set(failure, EXIT_USAGE, "--suppose", 0,
 				   "more than 32 TiB for each rank");
 	if (suppose->rank_count > 1) {
-		supposed.rank_count = suppose->rank_count;
-		supposed.part_records = supposed.planned_records = count;
+		supposed.ranks.rank_count = suppose->rank_count;
+		supposed.ranks.part_records = supposed.ranks.planned_records =
+			count;
 	}
 	error = external_sort_suppose(&supposed, count, explanation, failure);
 	*result = (struct sorter_result){

@@ -1,15 +1,30 @@
 /*
- * cluster_external.c - the ranks' collectives of a sort beyond memory, in their
- * order
+ * cluster_external.c - the sort beyond memory, by many ranks: their messages
+ *
+ * What a rank does by itself is in external_rank.h.  The ranks tell each other:
+ *
+ *      links      before all this, how fast each is (cluster_link.h)
+ *      limits     how much memory each has for pieces, and for what others want
+ *      batches    runs that other ranks keep (cluster_keep.h)
+ *      samples    of the runs that each has made; all find the same cuts
+ *      parts      the blocks of our runs that belong to another's part
+ *      wants      which of these blocks another wants in which wave
+ *      waves      the blocks
+ *      shares     after the first wave: how many records each will write
+ *      stages     in the end: what each pass has taken
+ *
+ * All but the batches and the waves is small, and in memory at once.
  */
-#include "cluster/external/cluster_external.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "base/clock.h"
+#include "cluster/agreement/cluster_keepers.h"
+#include "cluster/agreement/cluster_link.h"
+#include "cluster/agreement/input_division.h"
+#include "cluster/cluster_state.h"
 #include "cluster/collective/cluster_allgather.h"
 #include "cluster/external/cluster_division.h"
 #include "cluster/external/cluster_keep.h"
@@ -21,10 +36,15 @@
 #define PAUSE_NS 500000
 
 struct joint_sort {
-	const struct cluster_external *external;
+	struct cluster *cluster;
 	struct exchange *exchange;
-	struct external_rank *rank;
+	struct failure *failure; /* the run's */
 	unsigned own, count;
+	/* What this rank does by itself. */
+	struct sorter_config sort;
+	struct external_config config;
+	struct external_rank *rank;
+	struct cluster_progress progress;
 	struct cluster_runs runs;
 	struct cluster_division division; /* of a shared input */
 	/* What the wave at hand moves. */
@@ -48,35 +68,33 @@ static bool sorts(const struct joint_sort *joint)
 /* --- waiting -------------------------------------------------------------- */
 
 /* A failure of our threads is told to the other ranks at once. */
-static int check_and_pause(const struct joint_sort *joint,
-			   struct failure *failure)
+static int check_and_pause(struct joint_sort *joint)
 {
-	int error = external_rank_check(joint->rank, failure);
+	int error = external_rank_check(joint->rank, joint->failure);
 
-	return error ? error
-		     : cluster_pause(joint->external->progress, failure);
+	return error ? error : cluster_pause(&joint->progress, joint->failure);
 }
 
-static int wait_until_done(const struct joint_sort *joint,
-			   struct failure *failure)
+static int wait_until_done(struct joint_sort *joint)
 {
 	int error = 0;
 
 	while (error == 0 && external_rank_is_busy(joint->rank))
-		error = check_and_pause(joint, failure);
-	return error ? error : external_rank_finish(joint->rank, failure);
+		error = check_and_pause(joint);
+	return error ? error
+		     : external_rank_finish(joint->rank, joint->failure);
 }
 
 /* Wait until so many waves have been read, and so many taken. */
-static int wait_for_wave(const struct joint_sort *joint, uint32_t read,
-			 uint32_t taken, struct failure *failure)
+static int wait_for_wave(struct joint_sort *joint, uint32_t read,
+			 uint32_t taken)
 {
 	int error = 0;
 
 	while (error == 0 && (external_rank_read_waves(joint->rank) < read ||
 			      external_rank_taken(joint->rank) < taken))
-		error = check_and_pause(joint, failure);
-	return error ? error : external_rank_check(joint->rank, failure);
+		error = check_and_pause(joint);
+	return error ? error : external_rank_check(joint->rank, joint->failure);
 }
 
 /* --- before the waves ----------------------------------------------------- */
@@ -90,7 +108,7 @@ static uint64_t told_bytes_max(const struct joint_sort *joint)
 
 /* Divide the input while the reading teams go on, until all of it has been
  * given out. */
-static int divide_input(struct joint_sort *joint, struct failure *failure)
+static int divide_input(struct joint_sort *joint)
 {
 	struct cluster_division *division = &joint->division;
 	unsigned given_max[RANK_NODES_MAX];
@@ -99,28 +117,28 @@ static int divide_input(struct joint_sort *joint, struct failure *failure)
 	for (unsigned i = 0; i < joint->count; i++)
 		given_max[i] = cluster_runs_max(&joint->runs, i) / 2;
 	division->exchange = joint->exchange;
-	division->rank = joint->external->rank;
+	division->rank = &joint->cluster->rank;
 	division->external_rank = joint->rank;
 	division->claims = joint->rank->claims;
 	cluster_division_begin(division, joint->runs.input_begin[joint->count],
 			       given_max);
 	while (error == 0 && !cluster_division_is_final(division)) {
-		error = cluster_division_step(division, failure);
+		error = cluster_division_step(division, joint->failure);
 		if (error == 0)
-			error = check_and_pause(joint, failure);
+			error = check_and_pause(joint);
 	}
 	return error;
 }
 
-static int make_runs(struct joint_sort *joint, struct failure *failure)
+static int make_runs(struct joint_sort *joint)
 {
 	struct cluster_keep keep = {
 		.exchange = joint->exchange,
-		.rank = joint->external->rank,
-		.hellos = joint->external->hellos,
+		.rank = &joint->cluster->rank,
+		.hellos = joint->cluster->hellos,
 		.runs = &joint->runs,
 		.own = joint->rank,
-		.progress = joint->external->progress,
+		.progress = &joint->progress,
 	};
 	struct external_rank_limits own;
 	unsigned runs_max;
@@ -128,22 +146,22 @@ static int make_runs(struct joint_sort *joint, struct failure *failure)
 
 	external_rank_limits(joint->rank, &own);
 	error = cluster_runs_tell_limits(&joint->runs, &own, &runs_max,
-					 failure);
+					 joint->failure);
 	if (error == 0)
-		error = cluster_keep_check(&keep, failure);
+		error = cluster_keep_check(&keep, joint->failure);
 	if (error)
 		return error;
 	external_rank_start_runs(joint->rank, runs_max);
-	if (joint->external->config->shares_input)
-		error = divide_input(joint, failure);
+	if (joint->config.ranks.shares_input)
+		error = divide_input(joint);
 	else
-		error = cluster_keep_run(&keep, failure);
+		error = cluster_keep_run(&keep, joint->failure);
 	joint->kept_waves = keep.result;
-	return error ? error : wait_until_done(joint, failure);
+	return error ? error : wait_until_done(joint);
 }
 
 /* Which parts of the input the runs of each rank must have. */
-static int set_parts(struct joint_sort *joint, struct failure *failure)
+static int set_parts(struct joint_sort *joint)
 {
 	const uint64_t *begin = joint->runs.input_begin;
 	uint16_t keeper[RANK_NODES_MAX];
@@ -151,10 +169,10 @@ static int set_parts(struct joint_sort *joint, struct failure *failure)
 
 	joint->runs.spans = spans = calloc(joint->count, sizeof(*spans));
 	if (!spans)
-		return failure_no_memory(failure);
-	cluster_keepers_choose(joint->external->hellos, joint->count, keeper);
+		return failure_no_memory(joint->failure);
+	cluster_keepers_choose(joint->cluster->hellos, joint->count, keeper);
 	for (unsigned i = 0; i < joint->count; i++)
-		if (joint->external->config->shares_input) {
+		if (joint->config.ranks.shares_input) {
 			spans[i].part_count = input_division_parts(
 				&joint->division.division.parts[i],
 				spans[i].parts);
@@ -170,7 +188,7 @@ static int set_parts(struct joint_sort *joint, struct failure *failure)
 }
 
 /* Our merge, in pieces that no rank has more than its part of. */
-static int plan_merge(struct joint_sort *joint, struct failure *failure)
+static int plan_merge(struct joint_sort *joint)
 {
 	uint64_t wanted_bytes[RANK_NODES_MAX];
 	const struct external_rank_part part = {
@@ -188,10 +206,10 @@ static int plan_merge(struct joint_sort *joint, struct failure *failure)
 		joint->received[i] = calloc(joint->runs.part.run_count + 1,
 					    sizeof(*joint->received[i]));
 		if (!joint->received[i])
-			return failure_no_memory(failure);
+			return failure_no_memory(joint->failure);
 	}
 	return external_rank_plan_part(joint->rank, sorts(joint) ? &part : NULL,
-				       failure);
+				       joint->failure);
 }
 
 /* --- a wave --------------------------------------------------------------- */
@@ -277,8 +295,7 @@ static void fill_wave(struct joint_sort *joint, uint32_t wave)
 	}
 }
 
-static int exchange_wave(struct joint_sort *joint, uint32_t wave,
-			 struct failure *failure)
+static int exchange_wave(struct joint_sort *joint, uint32_t wave)
 {
 	uint64_t begin_ns = clock_now_ns();
 	int error;
@@ -289,16 +306,16 @@ static int exchange_wave(struct joint_sort *joint, uint32_t wave,
 	joint->buffers.context = joint;
 	joint->buffers.accept = accept_wave;
 	error = exchange_begin_buffers(joint->exchange, &joint->buffers,
-				       failure);
+				       joint->failure);
 	if (error == 0)
-		error = exchange_receive(joint->exchange, failure);
+		error = exchange_receive(joint->exchange, joint->failure);
 	if (error == 0 && wave < joint->rank->merge->piece_count)
 		external_rank_give(joint->rank, wave,
 				   joint->received[wave % 2]);
 	if (error == 0)
-		error = exchange_finish(joint->exchange, failure);
+		error = exchange_finish(joint->exchange, joint->failure);
 	joint->waves.ns += clock_now_ns() - begin_ns;
-	cluster_progress_tell(joint->external->progress, clock_now_ns());
+	cluster_progress_tell(&joint->progress, clock_now_ns());
 	return error;
 }
 
@@ -319,9 +336,9 @@ static uint64_t part_records(const struct joint_sort *joint)
 	return records;
 }
 
-static int shares_are_wrong(struct failure *failure)
+static int shares_are_wrong(struct joint_sort *joint)
 {
-	return failure_set(failure, EXIT_PEER, NULL, 0,
+	return failure_set(joint->failure, EXIT_PEER, NULL, 0,
 			   "what the ranks announce does not add up");
 }
 
@@ -339,7 +356,7 @@ static uint64_t next_lead(const struct joint_sort *joint, const uint64_t *told,
  * other blocks, but for what the next rank has of these.  *first is the number
  * of our first record. */
 static int read_shares(struct joint_sort *joint, const uint64_t *told,
-		       uint64_t *first, struct failure *failure)
+		       uint64_t *first)
 {
 	uint64_t whole = cluster_runs_whole(&joint->runs), sum = 0;
 
@@ -350,48 +367,50 @@ static int read_shares(struct joint_sort *joint, const uint64_t *told,
 		uint64_t most = joint->runs.sorts[i] ? whole : 0;
 
 		if (lead > most || others > most)
-			return exchange_blame(joint->exchange, i, failure,
+			return exchange_blame(joint->exchange, i,
+					      joint->failure,
 					      "has more records than there "
 					      "are");
 		/* Who of them is wrong, no rank can know. */
 		if (next > lead + others || lead + others - next > whole - sum)
-			return shares_are_wrong(failure);
+			return shares_are_wrong(joint);
 		if (i == joint->own) {
 			*first = sum;
 			joint->share = lead + others - next;
 		}
 		sum += lead + others - next;
 	}
-	return sum == whole ? 0 : shares_are_wrong(failure);
+	return sum == whole ? 0 : shares_are_wrong(joint);
 }
 
-static int open_output(struct joint_sort *joint, struct failure *failure)
+static int open_output(struct joint_sort *joint)
 {
-	struct cluster_output *output = joint->external->output;
+	struct cluster_output *output = &joint->cluster->output;
 	const uint64_t own[] = { external_rank_lead_records(joint->rank),
 				 part_records(joint) };
 	uint64_t first = 0, *told;
-	int error = cluster_allgather_words(
-		joint->external->rank, joint->exchange, own, 2, &told, failure);
+	int error =
+		cluster_allgather_words(&joint->cluster->rank, joint->exchange,
+					own, 2, &told, joint->failure);
 
 	if (error == 0)
-		error = read_shares(joint, told, &first, failure);
+		error = read_shares(joint, told, &first);
 	free(told);
 	if (error == 0 && sorts(joint))
 		error = cluster_output_open(output, first, joint->share,
-					    failure);
+					    joint->failure);
 	if (error == 0 && sorts(joint))
 		external_rank_give_output(joint->rank, &output->output,
 					  joint->share);
 	return error;
 }
 
-static int exchange_waves(struct joint_sort *joint, struct failure *failure)
+static int exchange_waves(struct joint_sort *joint)
 {
 	uint32_t pieces = joint->rank->merge->piece_count;
-	int error =
-		external_rank_start_sending(joint->rank, joint->runs.wants,
-					    joint->runs.wave_count, failure);
+	int error = external_rank_start_sending(joint->rank, joint->runs.wants,
+						joint->runs.wave_count,
+						joint->failure);
 
 	if (error)
 		return error;
@@ -401,18 +420,17 @@ static int exchange_waves(struct joint_sort *joint, struct failure *failure)
 		 * many pieces are taken. */
 		uint32_t taken = w > 0 ? MIN(w - 1, pieces) : 0;
 
-		error = wait_for_wave(joint, w + 1, taken, failure);
+		error = wait_for_wave(joint, w + 1, taken);
 		if (error == 0)
-			error = exchange_wave(joint, w, failure);
+			error = exchange_wave(joint, w);
 		if (error == 0 && w == 0)
-			error = wait_for_wave(joint, 1, MIN(1, pieces),
-					      failure);
+			error = wait_for_wave(joint, 1, MIN(1, pieces));
 		if (error == 0 && w == 0)
-			error = open_output(joint, failure);
+			error = open_output(joint);
 	}
 	if (error == 0 && !sorts(joint))
 		external_rank_give_output(joint->rank, NULL, 0);
-	return error ? error : wait_until_done(joint, failure);
+	return error ? error : wait_until_done(joint);
 }
 
 /* --- all of it ------------------------------------------------------------ */
@@ -420,59 +438,60 @@ static int exchange_waves(struct joint_sort *joint, struct failure *failure)
 static void add_ns(const struct joint_sort *joint, enum cluster_figure figure,
 		   uint64_t *since_ns)
 {
-	cluster_report_add_ns(joint->external->report, figure, *since_ns);
+	cluster_report_add_ns(joint->cluster->report, figure, *since_ns);
 	*since_ns = clock_now_ns();
 }
 
-static int sort(struct joint_sort *joint, struct failure *failure)
+static int sort(struct joint_sort *joint)
 {
 	const struct run_index *index = joint->rank->index;
 	uint64_t since_ns = clock_now_ns();
-	int error = make_runs(joint, failure);
+	int error = make_runs(joint);
 
 	add_ns(joint, CLUSTER_BUCKET_NS, &since_ns);
 	if (error == 0)
-		error = set_parts(joint, failure);
+		error = set_parts(joint);
 	if (error == 0)
-		error = cluster_runs_cut(&joint->runs, index, failure);
+		error = cluster_runs_cut(&joint->runs, index, joint->failure);
 	add_ns(joint, CLUSTER_SAMPLE_NS, &since_ns);
 	if (error == 0)
-		error = cluster_runs_tell_parts(&joint->runs, index, failure);
+		error = cluster_runs_tell_parts(&joint->runs, index,
+						joint->failure);
 	if (error == 0)
-		error = plan_merge(joint, failure);
+		error = plan_merge(joint);
 	if (error == 0)
 		error = cluster_runs_tell_wants(&joint->runs, index,
-						joint->rank->merge, failure);
+						joint->rank->merge,
+						joint->failure);
 	add_ns(joint, CLUSTER_ARRANGE_NS, &since_ns);
-	joint->external->result->bucketed_ns = since_ns;
+	joint->cluster->result->sort.bucketed_ns = since_ns;
 	if (error == 0)
-		error = exchange_waves(joint, failure);
+		error = exchange_waves(joint);
 	add_ns(joint, CLUSTER_EXCHANGE_NS, &since_ns);
 	return error;
 }
 
 /* Duplicates have been dropped on the way: the output is smaller than it was
  * opened. */
-static int end_output(struct joint_sort *joint, uint64_t written,
-		      struct failure *failure)
+static int end_output(struct joint_sort *joint, uint64_t written)
 {
 	if (written == joint->share)
 		return 0;
-	if (joint->external->config->sort->unique)
-		return cluster_output_shrink(joint->external->output, 0,
-					     written, written, failure);
-	return failure_set(failure, EXIT_PEER, NULL, 0,
+	if (joint->sort.unique)
+		return cluster_output_shrink(&joint->cluster->output, 0,
+					     written, written, joint->failure);
+	return failure_set(joint->failure, EXIT_PEER, NULL, 0,
 			   "%" PRIu64 " records have come, not %" PRIu64,
 			   written, joint->share);
 }
 
 /* The others are told at once: our threads may take a while to end. */
-static void stop(struct joint_sort *joint, const struct failure *failure)
+static void stop(struct joint_sort *joint)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 
-	exchange_fail(joint->exchange, failure);
-	external_rank_stop(joint->rank, failure);
+	exchange_fail(joint->exchange, joint->failure);
+	external_rank_stop(joint->rank, joint->failure);
 	while (external_rank_is_busy(joint->rank))
 		nanosleep(&pause, NULL);
 }
@@ -489,76 +508,208 @@ static void close_all(struct joint_sort *joint)
 /* Fill in the result of our share.  Returns how many records were written. */
 static uint64_t fill_result(struct joint_sort *joint)
 {
-	struct sorter_result *result = joint->external->result;
+	struct sorter_result *result = &joint->cluster->result->sort;
 	uint64_t written = external_rank_fill_result(
-		joint->rank, result, joint->external->external_result);
+		joint->rank, result, &joint->cluster->result->external);
 
 	result->record_count = written + result->dropped_count;
 	result->size_bytes = result->record_count * joint->runs.shape->size;
 	return written;
 }
 
-static int end(struct joint_sort *joint, struct failure *failure)
+static int end(struct joint_sort *joint)
 {
-	const struct cluster_external *external = joint->external;
-	int error = end_output(joint, fill_result(joint), failure);
+	struct cluster_result *result = joint->cluster->result;
+	int error = end_output(joint, fill_result(joint));
 	uint64_t since_ns = clock_now_ns();
 
 	if (error)
 		return error;
-	cluster_stages_fill(external->stages->stages[joint->own],
-			    external->external_result, &joint->kept_waves,
-			    &joint->waves, external->result->threads);
+	cluster_stages_fill(result->stages.stages[joint->own],
+			    &result->external, &joint->kept_waves,
+			    &joint->waves, result->sort.threads);
 	/* It ends when the slowest rank has come to it. */
-	error = cluster_stages_tell(external->stages, external->rank,
-				    joint->exchange, failure);
+	error = cluster_stages_tell(&result->stages, &joint->cluster->rank,
+				    joint->exchange, joint->failure);
 	add_ns(joint, CLUSTER_MEET_NS, &since_ns);
 	return error;
 }
 
-int cluster_external_run(const struct cluster_external *external,
-			 struct failure *failure)
+static int run(struct joint_sort *joint)
 {
-	const struct sorter_config *config = external->config->sort;
-	struct joint_sort *joint = calloc(1, sizeof(*joint));
-	int error;
+	int error = external_rank_open(&joint->rank, &joint->config,
+				       joint->failure);
 
-	if (!joint)
-		return failure_no_memory(failure);
-	exchange_share_cpu(external->exchange);
-	joint->external = external;
-	joint->exchange = external->exchange;
-	joint->own = external->rank->rank;
-	joint->count = external->rank->node_count;
-	joint->runs = (struct cluster_runs){
-		.exchange = external->exchange,
-		.rank = external->rank,
-		.shape = &config->shape,
-		.key_shape = run_index_key_shape(&config->shape),
-		.unique = config->unique,
-		.kernel = config->kernel,
+	if (error)
+		return error;
+	joint->runs.bytes_max = told_bytes_max(joint);
+	error = sort(joint);
+	if (error)
+		stop(joint);
+	return error ? error : end(joint);
+}
+
+/* --- what this rank has to do ----------------------------------------------
+ */
+
+static unsigned count_role(const struct cluster *cluster,
+			   enum cluster_role role)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < cluster->rank.node_count; i++)
+		count += cluster_roles_have(cluster->hellos[i].roles, role);
+	return count;
+}
+
+/* All ranks plan for as many records as the one has that reads or keeps most,
+ * so that their pieces and blocks suit each other. */
+static uint64_t find_largest(const struct cluster *cluster,
+			     const uint16_t *keeper)
+{
+	uint64_t records[RANK_NODES_MAX] = { 0 }, largest = 0;
+
+	for (unsigned i = 0; i < cluster->rank.node_count; i++) {
+		records[keeper[i]] += cluster->hellos[i].record_count;
+		largest = MAX(largest, cluster->hellos[i].record_count);
+	}
+	for (unsigned i = 0; i < cluster->rank.node_count; i++)
+		largest = MAX(largest, records[i]);
+	return largest;
+}
+
+/* It follows from the roles and the inputs of all ranks. */
+static struct external_ranks choose_work(const struct cluster *cluster)
+{
+	const struct cluster_agreement *agreement = &cluster->agreement;
+	unsigned count = cluster->rank.node_count;
+	unsigned sorters = count_role(cluster, CLUSTER_ROLE_SORT);
+	uint16_t keeper[RANK_NODES_MAX];
+	struct external_ranks ranks = {
+		.rank_count = count,
+		.keeper_count = count_role(cluster, CLUSTER_ROLE_KEEP),
+		.taker_count =
+			sorters - cluster_own_has(cluster, CLUSTER_ROLE_SORT),
+		.part_records = agreement->whole_count / MAX(1, sorters),
+		.input_begin = agreement->lower_count,
+		.gives_runs = !cluster_own_has(cluster, CLUSTER_ROLE_KEEP),
+		.shares_input = cluster->config->shares_input,
+	};
+
+	cluster_keepers_choose(cluster->hellos, count, keeper);
+	ranks.planned_records = find_largest(cluster, keeper);
+	for (unsigned i = 0; i < count; i++) {
+		uint64_t records = cluster->hellos[i].record_count;
+
+		if (!cluster_keepers_is_source(cluster->hellos, keeper, i) ||
+		    keeper[i] != cluster->rank.rank)
+			continue;
+		ranks.giver_count++;
+		ranks.kept_records += records;
+		ranks.kept_most = MAX(ranks.kept_most, records);
+	}
+	if (ranks.shares_input) {
+		/* The files are the whole input. */
+		ranks.input_begin = 0;
+		ranks.records_max = input_division_records_max(
+			agreement->whole_count, count);
+	}
+	return ranks;
+}
+
+/* The ranks of one machine share its CPUs. */
+static void configure(struct joint_sort *joint)
+{
+	const struct cluster *cluster = joint->cluster;
+	struct sorter_config *sort = &joint->sort;
+
+	*sort = *cluster->sort_config;
+	if (!cluster_own_has(cluster, CLUSTER_ROLE_READ))
+		sort->input_count = 0;
+	sort->memory_bytes = cluster_memory_bytes(cluster);
+	sort->threads_max =
+		MAX(1, cluster->machine_cpus / cluster->rank.machine_count);
+	sort->trace_path = NULL;
+	joint->config = *cluster->config->external;
+	joint->config.sort = sort;
+	joint->config.has_nodes = cluster->has_nodes;
+	joint->config.ranks = choose_work(cluster);
+	joint->config.progress = cluster_progress_note;
+	joint->config.progress_context = &joint->progress;
+	joint->progress = (struct cluster_progress){
+		.exchange = cluster->exchange,
+		.rank = &cluster->rank,
+		.show = cluster->config->progress,
+		.context = cluster->config->progress_context,
+	};
+}
+
+/* What the ranks tell each other of their runs. */
+static void begin_runs(struct joint_sort *joint)
+{
+	const struct cluster *cluster = joint->cluster;
+	const struct record_shape *shape = &joint->sort.shape;
+	struct cluster_runs *runs = &joint->runs;
+
+	*runs = (struct cluster_runs){
+		.exchange = cluster->exchange,
+		.rank = &cluster->rank,
+		.shape = shape,
+		.key_shape = run_index_key_shape(shape),
+		.unique = joint->sort.unique,
+		.kernel = joint->sort.kernel,
+		.keeper_count = joint->config.ranks.keeper_count,
 	};
 	for (unsigned i = 0; i < joint->count; i++) {
-		unsigned roles = external->hellos[i].roles;
+		const struct cluster_hello *hello = &cluster->hellos[i];
 
-		joint->runs.input_begin[i + 1] =
-			joint->runs.input_begin[i] +
-			external->hellos[i].record_count;
-		joint->runs.sorts[i] =
-			cluster_roles_have(roles, CLUSTER_ROLE_SORT);
-		joint->runs.keeps[i] =
-			cluster_roles_have(roles, CLUSTER_ROLE_KEEP);
-		joint->runs.keeper_count += joint->runs.keeps[i];
+		runs->input_begin[i + 1] =
+			runs->input_begin[i] + hello->record_count;
+		runs->sorts[i] =
+			cluster_roles_have(hello->roles, CLUSTER_ROLE_SORT);
+		runs->keeps[i] =
+			cluster_roles_have(hello->roles, CLUSTER_ROLE_KEEP);
 	}
-	error = external_rank_open(&joint->rank, external->config, failure);
-	if (error == 0) {
-		joint->runs.bytes_max = told_bytes_max(joint);
-		error = sort(joint, failure);
-		if (error)
-			stop(joint, failure);
-	}
+}
+
+static int learn_link(struct joint_sort *joint)
+{
+	struct cluster_link link = { .own = joint->config.rates.link };
+	uint64_t since_ns = clock_now_ns();
+	int error = cluster_link_learn(&link, joint->cluster->hellos,
+				       &joint->cluster->rank, joint->exchange,
+				       joint->failure);
+
+	joint->config.rates.link = link.own;
+	joint->config.least_link = link.least;
+	add_ns(joint, CLUSTER_ARRANGE_NS, &since_ns);
+	return error;
+}
+
+int cluster_sort_externally(struct cluster *cluster)
+{
+	struct joint_sort *joint;
+	int error;
+
+	if (!cluster->config->external)
+		return failure_set(cluster->failure, EXIT_RESOURCES, "memory",
+				   0, "this sort is beyond it");
+	thread_pool_stop(&cluster->pool);
+	cluster_keep_to_cpus(cluster);
+	joint = calloc(1, sizeof(*joint));
+	if (!joint)
+		return failure_no_memory(cluster->failure);
+	joint->cluster = cluster;
+	joint->exchange = cluster->exchange;
+	joint->failure = cluster->failure;
+	joint->own = cluster->rank.rank;
+	joint->count = cluster->rank.node_count;
+	configure(joint);
+	begin_runs(joint);
+	error = learn_link(joint);
+	exchange_share_cpu(joint->exchange);
 	if (error == 0)
-		error = end(joint, failure);
+		error = run(joint);
 	close_all(joint);
 	return error;
 }
