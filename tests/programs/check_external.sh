@@ -230,6 +230,76 @@ case_suppose()
 	expect_folder . one want
 }
 
+# said EXPRESSION OPTION...: of the plan that is printed, as p, and the exchange
+# in it, as e
+said()
+{
+	"$BIN/blinksort" --explain --json "${@:2}" | /usr/bin/python3 -c "
+import json, sys
+p = json.load(sys.stdin)
+e = p['exchange']
+print($1)"
+}
+
+# expect_said VALUE EXPRESSION OPTION...
+expect_said()
+{
+	local got
+
+	got=$(said "${@:2}")
+	[ "$got" = "$1" ] || fail "$2 is '$got', not '$1'"
+}
+
+# In memory it says what the exchange takes, and with all rates what all does.
+# test_exchange_model.c and test_memory_model.c test the arithmetic.
+case_suppose_in_memory()
+{
+	local link=(--link-rate=1Gbit --record-size=10) option first
+	local small=,overhead=100,latency-ns=0
+
+	# A quarter of the bytes and the heads of 100 buckets, in 37 datagrams
+	expect_said "52400 448800 all-at-once" "e['message_bytes'],
+		e['link_ns'], e['schedule']" "${link[@]}" \
+		"--suppose=2:20800$small"
+	expect_said "2 20800 10400 125000000 None" "p['ranks'],
+		p['whole_records'], p['records'], p['link_rate'],
+		p['predicted_ns']" "${link[@]}" "--suppose=2:20800$small"
+	expect_said "64 64 grid" "e['rows'], e['columns'], e['schedule']" \
+		"${link[@]}" "--suppose=4096:20800$small"
+	expect_said "rounds True" "e['schedule'], e['auto_ns'] ==
+		e['rounds_ns'] > e['link_ns'] > 0" --suppose=16:100000000 \
+		--link-rate=10Gbit -S 900T
+	# Each changes what it is about.
+	first=$(said "e['all_at_once_ns']" --suppose=64:1000000 \
+		--link-rate=10Gbit)
+	for option in mtu=9000 overhead=0 shared-cpus=2 latency-ns=0; do
+		expect_said True "e['all_at_once_ns'] != $first" \
+			"--suppose=64:1000000,$option" --link-rate=10Gbit
+	done
+	# Where the CPUs are the limit: 17361 datagrams, each 0.5 us to send and
+	# 1 us to receive.
+	for option in mtu=1500:17 senders=2:17 receivers=2:8 senders=2,receivers=4:4; do
+		expect_said "${option##*:}" "e['all_at_once_ns'] // 10**6" \
+			--suppose="2:1000000,${option%:*}" --link-rate=1000Gbit
+	done
+	expect_said "None None" "e, p['predicted_passes']" --suppose=64:1000
+	expect_said "1200000 27000000 0 53474511" "*(s['cpu_ns']
+		for s in p['predicted_passes'])" --threads=4 --suppose=\
+1:1000000,memory-read=4000000000,memory-copy=2000000000,start-ns=100000
+	# As a text
+	expect_sorted --explain --link-rate=10Gbit --threads=2 --suppose=\
+16:1000000,memory-read=4000000000,memory-copy=2000000000
+	expect_match '^ranks +16, for 95.4 MiB: 1000000 records' "$STDOUT"
+	expect_match '^exchange  about 5.29 ms by rounds, as ' "$STDOUT"
+	expect_match '^          rounds 5.29 ms, all-at-once 5.23 ms, grid of 4x4' \
+		"$STDOUT"
+	expect_match '^time      about [0-9.]+ ms$' "$STDOUT"
+	expect_match '^          launch +1.3' "$STDOUT"
+	expect_sorted --explain --suppose=16:1000000
+	expect_match '^link .*--link-rate can tell it$' "$STDOUT"
+	expect_folder .
+}
+
 # What a sort takes depends on whether the input is in the page cache, and it says
 # so.
 case_explain_cache()
@@ -295,6 +365,9 @@ case_members()
 	cat "$STDOUT" >>documents
 	expect_sorted --explain --suppose=9:1000000000 -S 1G --json
 	cat "$STDOUT" >>documents
+	expect_sorted --explain --json --link-rate=1G \
+		--suppose=9:1000,memory-read=1000000,memory-copy=1000000
+	cat "$STDOUT" >>documents
 	grep -o '"[a-z_0-9]*":' documents | tr -d '":' | sort -u >members
 	[ "$(wc -l <members)" -gt 40 ] || fail "few members: $(cat documents)"
 	while read -r member; do
@@ -315,6 +388,7 @@ check files case_files
 check suppose case_suppose
 check suppose_too_much case_suppose_too_much
 check suppose_many_records case_suppose_many_records
+check suppose_in_memory case_suppose_in_memory
 check members case_members
 
 # --- how much memory ------------------------------------------------------------

@@ -76,6 +76,15 @@ void exchange_model_rdma(struct exchange_model *model, double link_bits_per_s)
 	};
 }
 
+void exchange_model_set_overhead(struct exchange_model *model,
+				 double overhead_bytes)
+{
+	double more_bytes = overhead_bytes - model->overhead_bytes;
+
+	model->status_bytes = MAX(0, model->status_bytes + more_bytes);
+	model->overhead_bytes = overhead_bytes;
+}
+
 /* Datagrams of a message: an empty one is one, too. */
 static double datagrams(const struct exchange_model *model, double bytes)
 {

@@ -85,6 +85,10 @@ void exchange_model_ethernet(struct exchange_model *model,
 			     double link_bits_per_s, unsigned mtu_bytes,
 			     unsigned sending_cpus, unsigned receiving_cpus);
 
+/* The link counts so many bytes beside each datagram's payload. */
+void exchange_model_set_overhead(struct exchange_model *model,
+				 double overhead_bytes);
+
 /* The same for MPI over a fabric with RDMA, of which the figures are published
  * ones: nothing was measured. */
 void exchange_model_rdma(struct exchange_model *model, double link_bits_per_s);

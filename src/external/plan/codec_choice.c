@@ -33,19 +33,18 @@ struct costs {
 	double ratio;  /* stored bytes of one */
 };
 
-static void set_pass(struct codec_outlook *outlook, enum external_pass pass,
+static void set_pass(struct external_forecast *outlook, enum external_pass pass,
 		     const double ns[EXTERNAL_LIMITS])
 {
-	enum external_limit limit;
-
-	outlook->passes[pass].ns = (uint64_t)external_model_longest(ns, &limit);
-	outlook->passes[pass].limit = limit;
+	external_model_set_pass(&outlook->passes[pass], ns);
+	outlook->passes[pass].name = external_pass_name(pass);
+	outlook->ns += outlook->passes[pass].ns;
 }
 
 /* The second pass moves as many bytes as the first one, and takes about as much
  * of the CPUs; what memory keeps is sent, too, but never compressed. */
-static void look_ahead(struct codec_outlook *outlook, const struct costs *costs,
-		       const struct codec_work *work)
+static void look_ahead(struct external_forecast *outlook,
+		       const struct costs *costs, const struct codec_work *work)
 {
 	double whole = (double)work->whole_bytes;
 	double spilled = (double)work->spilled_bytes;
@@ -69,18 +68,10 @@ static void look_ahead(struct codec_outlook *outlook, const struct costs *costs,
 			&rates, work->rank_count, stored + whole - spilled),
 	};
 
+	*outlook = (struct external_forecast){ 0 };
 	set_pass(outlook, EXTERNAL_RUNS, runs);
 	set_pass(outlook, EXTERNAL_MERGES, merges);
 	set_pass(outlook, EXTERNAL_OUTPUT, output);
-}
-
-static double whole_ns(const struct codec_outlook *outlook)
-{
-	double ns = 0;
-
-	for (unsigned p = 0; p < EXTERNAL_PASSES; p++)
-		ns += (double)outlook->passes[p].ns;
-	return ns;
 }
 
 /* The disks have moved each byte twice in the time of the pace. */
@@ -110,8 +101,8 @@ bool codec_pays(const struct codec_sample *sample,
 	costs.ratio =
 		(double)sample->stored_bytes / (double)sample->plain_bytes;
 	look_ahead(&verdict->lz4, &costs, &known);
-	return whole_ns(&verdict->lz4) <
-	       whole_ns(&verdict->none) * (1 - LEAST_GAIN);
+	return (double)verdict->lz4.ns <
+	       (double)verdict->none.ns * (1 - LEAST_GAIN);
 }
 
 void codec_choice_init(struct codec_choice *choice, const struct codec *wanted,

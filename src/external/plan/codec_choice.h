@@ -49,18 +49,11 @@ struct codec_work {
 	uint64_t link;	     /* of the slowest rank, as of external_rates */
 };
 
-/* What the passes would take. */
-struct codec_outlook {
-	struct {
-		uint64_t ns;
-		enum external_limit limit;
-	} passes[EXTERNAL_PASSES];
-};
-
 /* What was compared. */
 struct codec_verdict {
 	struct codec_sample sample;
-	struct codec_outlook none, lz4; /* with CODEC_NONE, with CODEC_LZ4 */
+	/* With CODEC_NONE, and with CODEC_LZ4; of no bytes. */
+	struct external_forecast none, lz4;
 };
 
 /* True: to compress blocks like the sample's makes a sort of this pace faster.

@@ -43,14 +43,16 @@ static double cpu_ns(const struct external_plan *plan,
 	       request->worker_count;
 }
 
-double external_model_longest(const double ns[EXTERNAL_LIMITS],
-			      enum external_limit *limit)
+void external_model_set_pass(struct pass_forecast *pass,
+			     const double ns[EXTERNAL_LIMITS])
 {
-	*limit = EXTERNAL_DISK;
-	for (unsigned l = 0; l < EXTERNAL_LIMITS; l++)
-		if (ns[l] > ns[*limit])
-			*limit = (enum external_limit)l;
-	return ns[*limit];
+	pass->limit = EXTERNAL_DISK;
+	for (unsigned l = 0; l < EXTERNAL_LIMITS; l++) {
+		pass->limits_ns[l] = (uint64_t)MIN(PASS_NS_MAX, ns[l]);
+		if (ns[l] > ns[pass->limit])
+			pass->limit = (enum external_limit)l;
+	}
+	pass->ns = pass->limits_ns[pass->limit];
 }
 
 /* The bytes of a rank that pass its link: its own part stays here. */
@@ -84,22 +86,24 @@ static double reads_ns(const struct external_plan *plan,
 }
 
 static void forecast_pass(struct external_forecast *forecast,
-			  enum external_pass pass,
+			  enum external_pass number,
 			  const struct external_plan *plan,
 			  const struct external_request *request,
 			  const struct external_rates *rates,
 			  const struct pass_bytes *bytes)
 {
-	double ns[EXTERNAL_LIMITS] = { 0 }, more_ns = 0, longest_ns;
+	struct pass_forecast *pass = &forecast->passes[number];
+	double ns[EXTERNAL_LIMITS] = { 0 }, more_ns = 0;
 
-	forecast->passes[pass].read_bytes = (uint64_t)bytes->read;
-	forecast->passes[pass].written_bytes = (uint64_t)bytes->written;
-	forecast->passes[pass].sent_bytes =
+	pass->name = external_pass_name(number);
+	pass->read_bytes = (uint64_t)bytes->read;
+	pass->written_bytes = (uint64_t)bytes->written;
+	pass->sent_bytes =
 		(uint64_t)passing_bytes(plan->rank_count, bytes->sent);
 	if (rates->both == 0)
 		return;
 	/* Threads wait for small reads, too. */
-	if (pass != EXTERNAL_RUNS)
+	if (number != EXTERNAL_RUNS)
 		more_ns = reads_ns(plan, rates, bytes->read);
 	ns[EXTERNAL_DISK] =
 		disk_ns(rates, bytes->read, bytes->written) + more_ns;
@@ -108,9 +112,8 @@ static void forecast_pass(struct external_forecast *forecast,
 		more_ns;
 	ns[EXTERNAL_LINK] =
 		external_model_link_ns(rates, plan->rank_count, bytes->sent);
-	longest_ns = external_model_longest(ns, &forecast->passes[pass].limit);
-	forecast->passes[pass].ns = (uint64_t)MIN(PASS_NS_MAX, longest_ns);
-	forecast->ns += forecast->passes[pass].ns;
+	external_model_set_pass(pass, ns);
+	forecast->ns += pass->ns;
 }
 
 /* Nothing can be written in the first pass until a batch is full, and in the

@@ -42,20 +42,27 @@ enum external_limit {
 	EXTERNAL_LIMITS,
 };
 
-struct external_forecast {
-	uint64_t ns; /* of all passes */
-	struct {
-		uint64_t read_bytes, written_bytes;
-		uint64_t sent_bytes; /* to other ranks, or from them */
-		uint64_t ns;
-		enum external_limit limit;
-	} passes[EXTERNAL_PASSES];
+/* Of any sort, also of one in memory (memory_model.h). */
+struct pass_forecast {
+	const char *name;
+	uint64_t read_bytes, written_bytes;
+	uint64_t sent_bytes; /* to other ranks, or from them */
+	uint64_t ns;
+	/* What each limit alone would take, and the one that takes longest. */
+	uint64_t limits_ns[EXTERNAL_LIMITS];
+	enum external_limit limit;
 };
 
-/* What stages that run at the same time take together, and which of them is the
- * longest; of equal ones, the first. */
-double external_model_longest(const double ns[EXTERNAL_LIMITS],
-			      enum external_limit *limit);
+struct external_forecast {
+	uint64_t ns; /* of all passes */
+	struct pass_forecast passes[EXTERNAL_PASSES];
+};
+
+/* Set the times of a pass, whose stages run at the same time: together they
+ * take as long as the longest of them; of equal ones, the first is the limit.
+ */
+void external_model_set_pass(struct pass_forecast *pass,
+			     const double ns[EXTERNAL_LIMITS]);
 
 /* How long a rank's link takes to send `bytes` of records, and to receive as
  * many at the same time; the rank's own part of them does not pass the link.  0

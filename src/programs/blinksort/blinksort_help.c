@@ -1,3 +1,6 @@
+/*
+ * blinksort_help.c - what blinksort --help prints, and hints at other options
+ */
 #include "programs/blinksort/blinksort_help.h"
 
 #include <errno.h>
@@ -63,9 +66,12 @@ static const char external[] =
 "      --batch-size=N        merge at most N sorted parts at once\n"
 "      --compress=CODEC      compress scratch files by lz4, zstd, zstd:LEVEL, or\n"
 "                            by auto: where that makes the sort faster (none)\n"
-"      --suppose=RANKS:RECORDS\n"
+"      --suppose=RANKS:RECORDS[,NAME=NUMBER]...\n"
 "                            explain the sort of so many records by so many ranks\n"
-"                            of such memory, threads and rates, without any file\n"
+"                            of such memory, threads and rates, without any file;\n"
+"                            NAME is mtu, overhead, latency-ns, senders,\n"
+"                            receivers, shared-cpus, memory-read, memory-copy or\n"
+"                            start-ns\n"
 "      --disk-rates=READ:WRITE:BOTH\n"
 "                            predict with these rates of the disk, in bytes a\n"
 "                            second: of reading, of writing, and the sum of both\n"

@@ -20,6 +20,7 @@
 #include "programs/blinksort/blinksort_help.h"
 #include "programs/blinksort/cluster_options.h"
 #include "programs/blinksort/external_options.h"
+#include "programs/blinksort/explain_report.h"
 #include "programs/blinksort/external_report.h"
 #include "programs/blinksort/mpi_link.h"
 #include "programs/blinksort/output_options.h"
@@ -78,7 +79,7 @@ static const struct options_entry entries[] = {
 	{ OPTION_SCRATCH, "temporary-directory", 'T', OPTIONS_FILES, "DIR" },
 	{ OPTION_BATCH_SIZE, "batch-size", 0, OPTIONS_VALUE, "N" },
 	{ OPTION_EXPLAIN, "explain", 0, OPTIONS_FLAG, NULL },
-	{ OPTION_SUPPOSE, "suppose", 0, OPTIONS_VALUE, "RANKS:RECORDS" },
+	{ OPTION_SUPPOSE, "suppose", 0, OPTIONS_VALUE, "RANKS:RECORDS,..." },
 	{ OPTION_PROGRESS, "progress", 0, OPTIONS_FLAG, NULL },
 	{ OPTION_DISK_RATES, "disk-rates", 0, OPTIONS_VALUE,
 	  "READ:WRITE:BOTH" },
@@ -108,6 +109,7 @@ struct options {
 	struct external_options external;
 	struct external_result external_result;
 	struct external_explanation explanation;
+	struct memory_explanation in_memory;
 	struct stream_options streams;
 	struct suppose_options suppose;
 	struct cluster_options cluster;
@@ -386,13 +388,14 @@ static int suppose(struct options *options, struct sorter_result *result,
 		   struct failure *failure)
 {
 	struct external_config *external = &options->external.config;
-	bool fits = false;
 	int error;
 
 	external->sort = &options->config;
-	error = suppose_options_explain(&options->suppose, external, result,
-					&fits, &options->explanation, failure);
-	options->place = fits ? SORT_IN_MEMORY : SORT_BEYOND_MEMORY;
+	error = suppose_options_explain(&options->suppose, external,
+					&options->in_memory,
+					&options->explanation, failure);
+	*result = options->in_memory.result;
+	options->place = result->place;
 	return error;
 }
 
@@ -420,6 +423,14 @@ static int sort(struct options *options, struct sorter_result *result,
 	}
 	if (!options_given(&options->reader, OPTION_EXPLAIN))
 		error = sorter_sort(sorter, failure);
+	else
+		options->in_memory = (struct memory_explanation){
+			.result = *result,
+			.rank_count = 1,
+			.whole_records = result->record_count,
+			.record_size = options->config.shape.size,
+			.rates = options->external.config.rates,
+		};
 	sorter_leave(sorter);
 	return error;
 }
@@ -432,15 +443,11 @@ static int explain(const struct options *options,
 	bool json = options_given(&options->reader, OPTION_JSON);
 	int status;
 
-	if (is_external && json)
-		external_report_explain_json(&options->external.config,
-					     &options->explanation);
-	else if (is_external)
-		external_report_explain(&options->external.config,
-					&options->explanation, result);
+	if (is_external)
+		explain_report_external(&options->external.config,
+					&options->explanation, result, json);
 	else
-		external_report_explain_memory(
-			result, options->config.shape.size, json);
+		explain_report_memory(&options->in_memory, json);
 	status = stdout_finish();
 	if (status == EXIT_DONE && is_external)
 		status = options->explanation.refusal.status;

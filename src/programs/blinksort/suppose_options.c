@@ -1,6 +1,11 @@
+/*
+ * suppose_options.c - reads --suppose, and plans the sort that it tells of
+ */
 #include "programs/blinksort/suppose_options.h"
 
-#include <stdio.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -14,29 +19,98 @@
 
 /* More than any published sort had; blinksort sorts by RANK_NODES_MAX. */
 #define RANKS_MAX UINT16_MAX
+#define CPUS_MAX 4096
+#define NS_PER_S 1000000000
 #define TEXT(number) TEXT_OF(number)
 #define TEXT_OF(number) #number
 
-int suppose_options_take(struct options_reader *reader,
+#define FIELD(name) offsetof(struct suppose_options, name)
+
+/* What may be supposed beside ranks and records. */
+static const struct {
+	const char *name;
+	uint64_t min, max;
+	size_t field;
+} names[] = {
+	{ "mtu", 576, UINT16_MAX, FIELD(mtu_bytes) },
+	{ "overhead", 0, UINT16_MAX, FIELD(overhead_bytes) },
+	{ "latency-ns", 0, NS_PER_S, FIELD(latency_ns) },
+	{ "senders", 1, CPUS_MAX, FIELD(sending_cpus) },
+	{ "receivers", 1, CPUS_MAX, FIELD(receiving_cpus) },
+	{ "shared-cpus", 1, CPUS_MAX, FIELD(shared_cpus) },
+	{ "memory-read", 1, INT64_MAX, FIELD(memory_read) },
+	{ "memory-copy", 1, INT64_MAX, FIELD(memory_copy) },
+	{ "start-ns", 0, INT64_MAX, FIELD(start_ns) },
+};
+
+/* word: NAME=NUMBER, or NULL. */
+static int take_supposed(struct options_reader *reader, char *word,
 			 struct suppose_options *suppose,
 			 struct failure *failure)
 {
-	const char *colon = strchr(reader->value, ':');
-	uint64_t ranks = 0;
-	char text[32];
+	char *number = word, *name = strsep(&number, "=");
 
-	snprintf(text, sizeof(text), "%.*s",
-		 colon ? (int)MIN(colon - reader->value, 31) : 0,
-		 reader->value);
-	if (!colon || parse_u64(text, 1, RANKS_MAX, &ranks) < 0 ||
-	    parse_u64(colon + 1, 1, INT64_MAX, &suppose->record_count) < 0)
+	for (unsigned i = 0; number && i < ARRAY_LEN(names); i++) {
+		uint64_t *field = (void *)((char *)suppose + names[i].field);
+
+		if (strcmp(name, names[i].name) != 0)
+			continue;
+		if (parse_u64(number, names[i].min, names[i].max, field) == 0)
+			return 0;
+		return options_refuse(reader, failure,
+				      "%s is not a number from %" PRIu64
+				      " to %" PRIu64,
+				      name, names[i].min, names[i].max);
+	}
+	return options_refuse(reader, failure,
+			      "'%s' is not mtu, overhead, latency-ns, senders, "
+			      "receivers, shared-cpus, memory-read, "
+			      "memory-copy or start-ns, with =NUMBER",
+			      name);
+}
+
+/* words is cut into pieces. */
+static int take_words(struct options_reader *reader, char *words,
+		      struct suppose_options *suppose, struct failure *failure)
+{
+	char *records = strsep(&words, ",");
+	char *rank_text = strsep(&records, ":");
+	uint64_t ranks = 0;
+	int error = 0;
+
+	if (!records || parse_u64(rank_text, 1, RANKS_MAX, &ranks) < 0 ||
+	    parse_u64(records, 1, INT64_MAX, &suppose->record_count) < 0)
 		return options_refuse(reader, failure,
 				      "not RANKS:RECORDS, up to %d ranks and "
 				      "all their records, such as "
 				      "100:1000000000000",
 				      RANKS_MAX);
 	suppose->rank_count = (unsigned)ranks;
-	return 0;
+	while (error == 0 && words)
+		error = take_supposed(reader, strsep(&words, ","), suppose,
+				      failure);
+	return error;
+}
+
+int suppose_options_take(struct options_reader *reader,
+			 struct suppose_options *suppose,
+			 struct failure *failure)
+{
+	char *words = strdup(reader->value);
+	int error;
+
+	if (!words)
+		return failure_no_memory(failure);
+	*suppose = (struct suppose_options){
+		.mtu_bytes = 1500,
+		.sending_cpus = 1,
+		.receiving_cpus = 1,
+		.overhead_bytes = UINT64_MAX,
+		.latency_ns = UINT64_MAX,
+	};
+	error = take_words(reader, words, suppose, failure);
+	free(words);
+	return error;
 }
 
 /* What this process would take in memory, the input past the page cache. */
@@ -79,9 +153,50 @@ static const char *find_refusal(const struct external_request *request)
 	return NULL;
 }
 
+/* The exchange of ranks with such links. */
+static void model_exchange(const struct suppose_options *suppose,
+			   uint64_t link_rate, struct exchange_model *model)
+{
+	exchange_model_ethernet(model, 8 * (double)link_rate,
+				(unsigned)suppose->mtu_bytes,
+				(unsigned)suppose->sending_cpus,
+				(unsigned)suppose->receiving_cpus);
+	if (suppose->overhead_bytes != UINT64_MAX)
+		exchange_model_set_overhead(model,
+					    (double)suppose->overhead_bytes);
+	if (suppose->latency_ns != UINT64_MAX)
+		model->latency_ns = (double)suppose->latency_ns;
+	if (suppose->shared_cpus > 0)
+		model->ranks_per_cpu = (double)suppose->rank_count /
+				       (double)suppose->shared_cpus;
+}
+
+static void forecast_memory(const struct suppose_options *suppose,
+			    struct memory_explanation *in_memory)
+{
+	const struct external_rates *rates = &in_memory->rates;
+	struct exchange_model exchange;
+	const struct memory_request request = {
+		.rank_count = suppose->rank_count,
+		.whole_records = suppose->record_count,
+		.record_size = in_memory->record_size,
+		.thread_count = in_memory->result.threads,
+		.memory_read = suppose->memory_read,
+		.memory_copy = suppose->memory_copy,
+		.start_ns = suppose->start_ns,
+		.disk_read = rates->read,
+		.disk_write = rates->write,
+		.exchange = rates->link > 0 ? &exchange : NULL,
+	};
+
+	if (rates->link > 0)
+		model_exchange(suppose, rates->link, &exchange);
+	memory_model_forecast(&in_memory->forecast, &request);
+}
+
 int suppose_options_explain(const struct suppose_options *suppose,
 			    const struct external_config *config,
-			    struct sorter_result *result, bool *fits,
+			    struct memory_explanation *in_memory,
 			    struct external_explanation *explanation,
 			    struct failure *failure)
 {
@@ -89,6 +204,7 @@ int suppose_options_explain(const struct suppose_options *suppose,
 		DIV_ROUND_UP(suppose->record_count, suppose->rank_count);
 	uint32_t size = config->sort->shape.size;
 	struct external_config supposed = *config;
+	const struct external_request *request = &explanation->request;
 	int error;
 
 	if (count > CLUSTER_INPUT_BYTES_MAX / size)
@@ -100,22 +216,29 @@ int suppose_options_explain(const struct suppose_options *suppose,
 			count;
 	}
 	error = external_sort_suppose(&supposed, count, explanation, failure);
-	*result = (struct sorter_result){
-		.record_count = count,
-		.size_bytes = count * size,
-		.threads = explanation->request.worker_count,
-		.threads_source = explanation->request.threads_source,
-		.memory_source = explanation->request.memory_source,
-		.memory_bytes =
-			suppose->rank_count > 1
-				? together_bytes(suppose, &explanation->request)
-				: alone_bytes(&explanation->request),
+	*in_memory = (struct memory_explanation){
+		.result = {
+			.record_count = count,
+			.size_bytes = count * size,
+			.threads = request->worker_count,
+			.threads_source = request->threads_source,
+			.memory_source = request->memory_source,
+			.memory_bytes = suppose->rank_count > 1
+				? together_bytes(suppose, request)
+				: alone_bytes(request),
+		},
+		.rank_count = suppose->rank_count,
+		.whole_records = suppose->record_count,
+		.record_size = size,
+		.rates = config->rates,
 	};
 	/* A sort in memory may suffice where one in runs does not. */
-	*fits = result->memory_bytes <= explanation->request.memory_bytes;
-	if (*fits)
+	if (in_memory->result.memory_bytes <= request->memory_bytes) {
+		forecast_memory(suppose, in_memory);
 		return 0;
+	}
+	in_memory->result.place = SORT_BEYOND_MEMORY;
 	explanation->whole_records = suppose->record_count;
-	explanation->refused = find_refusal(&explanation->request);
+	explanation->refused = find_refusal(request);
 	return error;
 }

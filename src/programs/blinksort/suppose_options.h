@@ -6,27 +6,35 @@
 #define SUPPOSE_OPTIONS_H
 
 #include "base/options.h"
-#include "external/external_sort.h"
+#include "programs/blinksort/explain_report.h"
 
 struct suppose_options {
 	unsigned rank_count;   /* 0: the option was not given */
 	uint64_t record_count; /* of all ranks */
+	/* What a rank has to exchange records; UINT64_MAX: as the model says
+	 * (exchange_model.h). */
+	uint64_t mtu_bytes, sending_cpus, receiving_cpus;
+	uint64_t overhead_bytes, latency_ns;
+	uint64_t shared_cpus; /* of all ranks; 0: each has its own */
+	/* As of struct memory_request. */
+	uint64_t memory_read, memory_copy, start_ns;
 };
 
-/* Take the value of --suppose: RANKS:RECORDS.  0 or -errno with *failure
- * filled. */
+/* Take the value of --suppose: RANKS:RECORDS[,NAME=NUMBER]...  0 or -errno with
+ * *failure filled. */
 int suppose_options_take(struct options_reader *reader,
 			 struct suppose_options *suppose,
 			 struct failure *failure);
 
 /*
- * All options have been read: plan for the rank that has most.  *result says
- * what a sort in memory would take, and *fits whether it would suffice; if not,
- * *explanation is filled.  0 or -errno with *failure filled.
+ * All options have been read: plan for the rank that has most.  The result in
+ * *in_memory says what a sort in memory would take, and its place whether that
+ * suffices; if so, it also has what is predicted, and if not, *explanation is
+ * filled.  0 or -errno with *failure filled.
  */
 int suppose_options_explain(const struct suppose_options *suppose,
 			    const struct external_config *config,
-			    struct sorter_result *result, bool *fits,
+			    struct memory_explanation *in_memory,
 			    struct external_explanation *explanation,
 			    struct failure *failure);
 
