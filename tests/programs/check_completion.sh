@@ -149,7 +149,6 @@ case_values()
 	expect_all 'blinksort --by-reference=' no yes auto
 	expect_all 'blinksort --compress=z' zstd
 	expect_all 'blinkprobe memory --pattern=r' read random
-	expect_all 'blinkprobe model --announce=' own all
 	expect_all 'blinkreport --format=h' html hyperfine hlog
 	expect_all 'blinkreport compare --format=' text json
 	expect_all 'blinkreport model --scenario=' platter cache pagecache
@@ -159,7 +158,7 @@ case_values()
 
 case_verbs()
 {
-	expect_all 'blinkprobe ' memory spawn network noise model nothing
+	expect_all 'blinkprobe ' memory spawn network noise nothing
 	expect_all 'blinksh -w a ' ping status cancel keygen
 	expect_all 'blinktrial ' characterise validate
 	expect_all 'blinktune re' revert

@@ -332,6 +332,17 @@ for powers of 1024, such as 1536M" blinksort in -o out --memory="$size"
 ranks and all their records, such as 100:1000000000000" \
 			blinksort --explain --suppose="$suppose"
 	done
+	for suppose in mtu=575 mtu= mtu=65536 mtu=15e2; do
+		refused "--suppose=3:5,$suppose: mtu is not a number from 576 \
+to 65535" blinksort --explain --suppose="3:5,$suppose"
+	done
+	refused "--suppose=3:5,mtu=576,senders=0: senders is not a number \
+from 1 to 4096" blinksort --explain --suppose=3:5,mtu=576,senders=0
+	for suppose in mtu '' link=1 =1; do
+		refused "--suppose=3:5,$suppose: '${suppose%=*}' is not mtu, \
+overhead, latency-ns, senders, receivers, shared-cpus, memory-read, memory-copy \
+or start-ns, with =NUMBER" blinksort --explain --suppose="3:5,$suppose"
+	done
 	refused "--suppose: more than 32 TiB for each rank" \
 		blinksort --explain --suppose=2:9223372036854775807
 	for rate in 0 fast 7bit 25GBit 1.5Gbit 99999999999Tbit; do
@@ -430,7 +441,7 @@ case_operands()
 	refused "ten: COUNT is a whole number below 2^64" blinkgen ten out
 	refused "FILE: is missing; see blinkval --help" blinkval -q
 	refused "PROBE: is missing; see blinkprobe --help" blinkprobe
-	refused "disk: not memory, spawn, network, noise, model or nothing" \
+	refused "disk: not memory, spawn, network, noise or nothing" \
 		blinkprobe disk
 	refused "x: one word too many for memory" blinkprobe memory x
 	refused "x: one word too many for nothing" blinkprobe nothing x

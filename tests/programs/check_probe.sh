@@ -166,73 +166,10 @@ case_noise_not_bound()
 	expect_match '^blinkprobe: noise: the thread that was to watch CPU ' err
 }
 
-# test_exchange_model.c tests the arithmetic.
-case_model()
-{
-	"$PROBE" model --ranks=2,16,4096 --records=20800 --record-size=10 \
-		--link=1G --overhead=100 --latency-ns=0 >out
-	expect_json "model 20800 10 1000000000 1500 1440 100" \
-		"d['probe'], d['records'], d['record_bytes'],
-		d['link_bits_per_s'], d['mtu_bytes'], d['payload_bytes'],
-		d['overhead_bytes']" out
-	expect_json "[2, 16, 4096]" "[f['ranks'] for f in d['forecasts']]" out
-	# A quarter of the bytes and the heads of 100 buckets, in 37 datagrams
-	expect_json "52400 448800" "d['forecasts'][0]['message_bytes'],
-		d['forecasts'][0]['link_ns']" out
-	expect_json "64 64" "d['forecasts'][2]['rows'],
-		d['forecasts'][2]['columns']" out
-	expect_json "all-at-once all-at-once grid" "d['forecasts'][0]['auto'],
-		d['forecasts'][1]['auto'], d['forecasts'][2]['auto']" out
-	expect_json "True" "all(f['auto_ns'] == f[f['auto'].replace('-', '_')
-		+ '_ns'] > f['link_ns'] for f in d['forecasts'])" out
-	"$PROBE" model --ranks=16 --records=100000000 --link=10000M >out
-	expect_json "rounds 10000000000" "d['forecasts'][0]['auto'],
-		d['link_bits_per_s']" out
-	# The most that is taken
-	"$PROBE" model --ranks=1,2,65535 --records=1125899906842624 \
-		--record-size=1048576 --link=1 --mtu=576 >out
-	expect_json "rounds True" "d['forecasts'][0]['auto'],
-		d['forecasts'][1]['rounds_ns'] > 1e30" out
-}
-
-# Each option changes what it is about.
-case_model_options()
-{
-	local option base
-
-	base=(model --ranks=64 --records=1000000)
-	"$PROBE" "${base[@]}" >base
-	for option in --record-size=200 --link=1G --mtu=9000 --overhead=0 \
-		--shared-cpus=2 --latency-ns=0 --announce=all; do
-		"$PROBE" "${base[@]}" $option >out
-		expect_json "True" "d['forecasts'][0]['all_at_once_ns'] !=
-			$(json "d['forecasts'][0]['all_at_once_ns']" base)" out
-	done
-	"$PROBE" "${base[@]}" --senders=2 --receivers=4 >out
-	expect_json "250 250" "d['send_ns'], d['receive_ns']" out
-	expect_refused 2 "^--ranks: is missing" model
-	expect_refused 2 "--records: is missing" model --ranks=4
-	expect_refused 2 "--ranks=4,0: not up to 64 numbers" model --ranks=4,0
-	expect_refused 2 "not up to 64 numbers" model "--ranks=$(seq -s , 65)"
-	# None is read as what its first digits are.
-	expect_refused 2 "not up to 64 numbers" model \
-		--ranks=000000000000016000000000
-	expect_refused 2 "--link=10Q: not bits a second" model --link=10Q
-	expect_refused 2 "not bits a second" model \
-		--link=999999999999999999999999G
-	expect_refused 2 "--link=M: not bits a second" model --link=M
-	expect_refused 2 "not bits a second" model --link=1001T
-	expect_refused 2 "--mtu=575: not a number from" model --mtu=575
-	expect_refused 2 "--announce=some: not own or all" model \
-		--announce=some
-	expect_refused 2 "x: one word too many for model" model x
-}
-
 case_refusals()
 {
 	expect_refused 2 "PROBE: is missing"
-	expect_refused 2 \
-		"disk: not memory, spawn, network, noise, model or nothing" \
+	expect_refused 2 "disk: not memory, spawn, network, noise or nothing" \
 		disk
 	expect_refused 2 "not a power of two" memory --area=100K
 	expect_refused 2 "not read, write" memory --pattern=sideways
@@ -263,7 +200,5 @@ elif [ "$SANITIZED" ]; then
 else
 	check probe_noise_not_bound case_noise_not_bound
 fi
-check probe_model case_model
-check probe_model_options case_model_options
 check probe_refusals case_refusals
 finish

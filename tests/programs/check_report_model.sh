@@ -30,16 +30,16 @@ case_as_written()
 	expect_same out again
 }
 
-# What is printed is what blinkprobe says.
+# What is printed is what blinksort says.
 case_one_arithmetic()
 {
 	"$REPORT" model "$MACHINE" --nodes=64 --records=1M --mtu=9000 \
 		--cpus=2+4 --link=100G >out
-	"$BIN/blinkprobe" model --ranks=64 --records=1000000 --mtu=9000 \
-		--senders=2 --receivers=4 --link=100G >said
+	"$BIN/blinksort" --explain --link-rate=100Gbit --json \
+		--suppose=64:1000000,mtu=9000,senders=2,receivers=4 >said
 	/usr/bin/python3 - <<-'END'
 		import json
-		said = json.load(open("said"))["forecasts"][0]
+		said = json.load(open("said"))["exchange"]
 		row = next(line for line in open("out") if line.startswith("64 "))
 		cells = row.replace("KiB", "").split()
 		assert cells[0] == "64" and cells[6].endswith("*"), cells

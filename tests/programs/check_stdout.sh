@@ -118,7 +118,6 @@ case_probe()
 	expect_loss_told blinkprobe memory --rounds=1 --area=64K --bytes=64K
 	expect_loss_told blinkprobe spawn --rounds=1
 	expect_loss_told blinkprobe noise --time-ms=1
-	expect_loss_told blinkprobe model --ranks=4 --records=1000
 	(umask 077 && "$BIN/blinksh" keygen key)
 	expect_loss_told blinkprobe network --nodes="127.0.0.1:$BLINK_PORT" \
 		--rank=0 --key-file=key --job=stdout
@@ -134,6 +133,7 @@ case_sort()
 	done
 	expect_loss_told blinksort --explain --suppose=4:1000000 \
 		-S 100M --threads=1 --link-rate=1G --disk-rates=1G:1G:1G
+	expect_loss_told blinksort --explain --suppose=4:1000 --link-rate=1G
 	expect_loss_told blinksort in -o -
 	expect_loss_told blinkgen 100 -
 }

@@ -9,7 +9,7 @@ _METHOD = (
     "disk and start are those of the characterisation; the exchange is an "
     "alpha-beta model (link, CPU time of datagrams, messages, "
     "STATUS), by the functions that blinksort chooses its schedule by. "
-    "blinkprobe model prints them.",
+    "blinksort --explain --suppose prints all of it.",
     "Shares are equal, and all nodes are alike and begin at once. What slow "
     "nodes, lost datagrams and queues of switches cost is not in it.",
     *forecast_table.LEGEND,
@@ -24,7 +24,7 @@ def render(report) -> str:
           if name in pictures),
         _measured(report, pictures.get("measured")),
         markup.section("rates", "What the forecast is made of", markup.table(
-            "the machine's rates, and the terms of the exchange",
+            "the machine's rates",
             "what|>figure", forecast_table.rates(report))),
         frame.environment(report.environment,
                           "the machine, before the last session"),

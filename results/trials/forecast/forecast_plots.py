@@ -54,12 +54,12 @@ def pictures(report) -> list:
 def _exchange_curves(forecasts):
     """{name: (colour, [(nodes, ns)])}, and points with a ring."""
     many = [one for one in forecasts if one.chosen]
-    curves = {name: (colour, [(one.nodes, one.schedules[name])
+    curves = {name: (colour, [(one.nodes, one.by(name))
                               for one in many])
               for name, colour in _SCHEDULES}
-    curves["link alone"] = style.MUTED, [(one.nodes, one.link)
+    curves["link alone"] = style.MUTED, [(one.nodes, one.by("link"))
                                          for one in many]
-    curves["MPI, RDMA"] = style.ORANGE, [(one.nodes, one.rdma)
+    curves["MPI, RDMA"] = style.ORANGE, [(one.nodes, one.by("rdma"))
                                          for one in many]
     return curves, [(one.nodes, one.exchange) for one in many]
 

@@ -2,18 +2,18 @@
 
 from trials.base import units
 from trials.base.text_table import as_lines, grid, wrapped
-from trials.forecast import exchange, measured
+from trials.forecast import measured, stages
 from trials.forecast.measured import rate_words
 
-HEAD = ("nodes", "message", "launch", "read", "bucket", *exchange.SCHEDULES,
+HEAD = ("nodes", "message", "launch", "read", "bucket", *stages.SCHEDULES,
         "sort", "write", "whole")
 EXCHANGES = ("exchange, records", "schedule", "predicted", "measured", "error",
              "limit")
 SORTS = ("sort", "stage", "predicted", "measured", "error")
 LEGEND = (
     "ms. * is what --schedule=auto takes. Read and bucket overlap, and so do "
-    "sort and write, unless both are of the page cache; the whole has the "
-    "longer of the two.",
+    "sort and write; the whole has the longer of the two. In the page cache, "
+    "sort writes.",
     "Rounds lose nothing. All-at-once with messages above 128 KiB is predicted "
     "without what the queues of switches drop.",
 )
@@ -42,9 +42,9 @@ def _row(one):
     return [str(one.nodes),
             units.size(round(one.message_bytes)) if one.chosen else "-",
             *map(ms, (one.launch, one.read, one.bucket)),
-            *(ms(one.schedules.get(name)) + (
+            *(ms(one.by(name)) + (
                 "*" if name == one.chosen else "")
-              for name in exchange.SCHEDULES),
+              for name in stages.SCHEDULES),
             *map(ms, (one.sort, one.write, one.whole))]
 
 
@@ -65,7 +65,7 @@ def _compared(row):
 
 def rates(report) -> list:
     """(what, figure) of all that a forecast takes from elsewhere."""
-    known, model = report.rates, report.model
+    known = report.rates
     _, read, copy = known.of_memory(known.cpus)
 
     def gigabytes(rate):
@@ -77,16 +77,5 @@ def rates(report) -> list:
         ("disk, written", gigabytes(known.disk_write)),
         ("start of a program", units.duration(known.start_ns)),
         ("CPUs", str(known.cpus)),
-        ("link, each way", rate_words(model["link_bits_per_s"])),
-        ("a datagram, one way", units.duration(model["latency_ns"])),
-        ("payload of a datagram", f"{model['payload_bytes']} bytes"),
-        ("on the link beside it", f"{model['overhead_bytes']} bytes"),
-        ("CPU time of a datagram, sent and received",
-         f"{units.duration(model['send_ns'])}, "
-         f"{units.duration(model['receive_ns'])}"),
-        ("a message, on each side", units.duration(model["message_ns"])),
-        ("a STATUS, sent and taken", units.duration(model["status_ns"])),
-        ("STATUS to each other rank", str(1 + model["status_count"])),
-        ("messages put into another order",
-         gigabytes(model["gather_bytes_per_s"])),
+        ("link, each way", rate_words(report.link_bits_per_s)),
     ]

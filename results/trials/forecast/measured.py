@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from trials.base import documents, units
 from trials.base.failure import FILE, Failure
-from trials.forecast import exchange, stages, wanted
+from trials.forecast import stages, wanted
 from trials.record import schema, store, sweep
 from trials.report import machine_facts
 
@@ -89,10 +89,6 @@ class Comparison:
         self._add_trials(path, run)
         return True
 
-    def _predict(self, nodes, records, record_bytes, **options):
-        return exchange.predict(self.programs, [nodes], records, record_bytes,
-                                **options)
-
     # --- trials ---------------------------------------------------------------
 
     def _add_trials(self, path, run):
@@ -122,13 +118,10 @@ class Comparison:
                               "characterisation has no rates of a disk.")
             return
         hosts = design["hosts"] or []
-        nodes = max(1, len(hosts))
-        model = self._predict(nodes, design["records"],
-                              design["record_bytes"],
-                              **self._network(hosts))
-        threads = trials[0]["ranks"][0]["threads"] or self.rates.cpus
-        one = stages.of(self.rates, model, model["forecasts"][0], scenario,
-                        threads)
+        one = stages.predict(
+            self.programs, max(1, len(hosts)), design["records"],
+            design["record_bytes"], **self._network(hosts),
+            **self.rates.supposed(scenario, trials[0]["ranks"][0]["threads"]))
         predicted = (one.launch, one.first, one.exchange, one.last)
         measured = _measured(trials)
         words = (f"{name}, {scenario}, {units.count(design['records'])} "
@@ -171,14 +164,13 @@ class Comparison:
             options = {"link": one["link_bits_per_s"]}
         options |= {"mtu": one["mtu_bytes"],
                     "overhead": one["overhead_bytes"],
-                    "shared_cpus": one["shared_cpus"],
-                    "announce": one["announce"]}
-        found = self._predict(one["nodes"], one["records"],
-                              one["record_bytes"], **options)["forecasts"][0]
+                    "shared_cpus": one["shared_cpus"]}
+        found = stages.predict(self.programs, one["nodes"], one["records"],
+                               one["record_bytes"], **options)
         self.rows.append(Row(
-            _exchange_words(one), one["schedule"],
-            found[exchange.key(one["schedule"])], one["exchange_ns"],
-            one["note"], one["limit"].replace("cpus", "CPUs")))
+            _exchange_words(one), one["schedule"], found.by(one["schedule"]),
+            one["exchange_ns"], one["note"],
+            one["limit"].replace("cpus", "CPUs")))
 
 
 def _exchange_words(one):

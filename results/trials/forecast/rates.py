@@ -10,7 +10,7 @@ from trials.record import store
 from trials.report import machine_facts
 
 
-# A network has less, and blinkprobe takes no more.
+# A network has less, and blinksort takes no more.
 LATENCY_NS_MAX = 10**9
 # Bytes a second, and nanoseconds of a start: beyond them is no machine, and
 # what they come to may be no number.
@@ -31,6 +31,8 @@ class Rates:
     # The rates of a disk; None: there are none.
     disk_read: float | None
     disk_write: float | None
+    # The rate of both at once, which only a sort beyond memory does.
+    disk_both: float | None
     # The rate between two processes of the machine; None: it was not measured.
     loopback: float | None
     # The rate between nodes; None: only this machine was measured.
@@ -42,12 +44,21 @@ class Rates:
     @property
     def link_options(self):
         """The options of the exchange's model, as far as they were measured."""
-        return {"link": _within(self.link_bits_per_s, 1, LINK_MAX),
+        return {"link": _within(self.link_bits_per_s, 8, LINK_MAX),
                 "latency_ns": _within(self.latency_ns, 0, LATENCY_NS_MAX)}
 
     @property
     def cpus(self):
         return max(self.memory)
+
+    def supposed(self, scenario, threads=None):
+        """The machine, as stages.predict() takes it."""
+        known, read, copy = self.of_memory(threads or self.cpus)
+        disk = self.disk_read, self.disk_write, self.disk_both
+        return {"threads": known, "memory_read": round(read),
+                "memory_copy": round(copy), "start_ns": round(self.start_ns),
+                "disk": None if scenario == "pagecache"
+                else tuple(map(round, disk))}
 
     def of_memory(self, threads):
         """(threads, read, copy) for as many threads as were measured, and no
@@ -69,13 +80,13 @@ def of(folder) -> Rates:
 
 def of_profile(profile, path) -> Rates:
     notes: list = []
-    disk_read, disk_write = _disk(profile, notes)
+    disk = _disk(profile, notes)
     link, latency = _network(profile, notes)
     starts = {s.name: s.spread.middle for s in profile.starts}
     if not starts:
         raise Failure(path, "has no start of a program", FILE)
     found = Rates(
-        _memory(profile, path), max(starts.values()), disk_read, disk_write,
+        _memory(profile, path), max(starts.values()), *disk,
         _loopback(profile), link, latency, machine_facts.at(
             machine_facts.before(profile.environment), "memory.total_bytes"),
         notes)
@@ -104,10 +115,10 @@ def _memory(profile, path):
 
 
 def _disk(profile, notes):
-    """The rates at which a sort reads and writes, else those of one transfer at
-    a time, in order."""
+    """The rates at which a sort reads, writes and does both, else those of one
+    transfer at a time, in order."""
     if profile.stream_rates:
-        return profile.stream_rates[0] or None, profile.stream_rates[1] or None
+        return [rate or None for rate in profile.stream_rates]
     rates = {curve.name: max(spread.middle for _, spread in curve.points)
              for curves in profile.transfers.values() for curve in curves}
     read, write = (rates.get(f"sequential {what}") or None
@@ -115,7 +126,7 @@ def _disk(profile, notes):
     if read and not write:
         notes.append("No rate of writing was measured: the disk is taken to "
                      "write as fast as it reads.")
-    return read, write or read
+    return read, write or read, read and max(read, write or read)
 
 
 def _loopback(profile):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 from trials.base.failure import FILE, Failure
-from trials.forecast import exchange, measured, rates, stages
+from trials.forecast import measured, rates, stages
 from trials.forecast.wanted import LINK_BITS_PER_S, Wanted
 from trials.record import store
 from trials.report import machine_facts
@@ -15,8 +15,7 @@ class Report:
     environment: dict
     wanted: Wanted
     rates: rates.Rates
-    # The terms of the exchange's model, as blinkprobe prints them.
-    model: dict
+    link_bits_per_s: int
     # {records: [stages.Forecast of each number of nodes]}
     forecasts: dict
     compared: list
@@ -29,7 +28,7 @@ class Report:
     def title(self, records):
         """The title of a table of these records."""
         wanted = self.wanted
-        link = measured.rate_words(self.model["link_bits_per_s"])
+        link = measured.rate_words(self.link_bits_per_s)
         return (f"{measured.short_count(records)} records of "
                 f"{wanted.record_bytes} bytes, links of {link}, packets of "
                 f"{wanted.mtu_bytes} bytes, {wanted.scenario}")
@@ -44,29 +43,23 @@ def make(programs, folder, wanted, runs) -> Report:
     if wanted.scenario != "pagecache" and not known.disk_read:
         raise Failure(folder, "has no rates of a disk: give "
                       "--scenario=pagecache", FILE)
-    model, forecasts = {}, {}
-    for records in wanted.records:
-        model = _exchanges(programs, known, wanted, records)
-        forecasts[records] = [
-            stages.of(known, model, one, wanted.scenario)
-            for one in model["forecasts"]]
+    network = known.link_options | {
+        "mtu": wanted.mtu_bytes, "senders": wanted.cpus[0],
+        "receivers": wanted.cpus[1]}
+    network["link"] = (wanted.link_bits_per_s or network["link"]
+                       or LINK_BITS_PER_S)
+    forecasts = {
+        records: [stages.predict(
+            programs, nodes, records, wanted.record_bytes,
+            memory_bytes=known.memory_bytes, **network,
+            **known.supposed(wanted.scenario)) for nodes in wanted.nodes]
+        for records in wanted.records}
+    made = sum(forecasts.values(), [])
     comparison = measured.Comparison(programs, known, folder)
     for run in runs:
         comparison.add(run)
     if not runs:
         comparison.add_beside(folder)
-    return Report(folder, store.read_environment(folder), wanted, known, model,
-                  forecasts, comparison.rows,
-                  [*known.notes, *comparison.notes, *(
-                      note for each in forecasts.values()
-                      for note in stages.notes(known, each))])
-
-
-def _exchanges(programs, known, wanted, records):
-    link = known.link_options
-    link["link"] = (wanted.link_bits_per_s or link["link"]
-                    or LINK_BITS_PER_S)
-    return exchange.predict(
-        programs, wanted.nodes, records, wanted.record_bytes,
-        mtu=wanted.mtu_bytes, senders=wanted.cpus[0],
-        receivers=wanted.cpus[1], **link)
+    return Report(folder, store.read_environment(folder), wanted, known,
+                  network["link"], forecasts, comparison.rows,
+                  [*known.notes, *comparison.notes, *stages.notes(made)])

@@ -1,117 +1,96 @@
-"""How long each stage of a sort takes on so many nodes.
+"""What blinksort predicts of a sort, stage by stage: blinksort --explain is
+asked what it supposes of such machines."""
 
-Rates of memory, disk and start are the machine's own.  Four costs are
-constants, fitted to sorts of 1,000,000 records in the page cache of a machine
-with Zen 4 (results/runs/2026-11-22-zen4-1-sweep): on another CPU they may be
-off by as much as it is faster.
-"""
+import json
+from dataclasses import dataclass, field
 
-from dataclasses import dataclass
+from trials.base.failure import Failure
+from trials.forecast.wanted import LINK_BITS_PER_S
 
-from trials.forecast import exchange
-
-# CPU time of a record: to find its bucket, and to bring a bucket into order.
-BUCKET_NS, ORDER_NS = 8, 3.4
-# A process takes this beside its start: files are opened, memory and threads
-# are had and given back.
-PROCESS_NS = 1.1e6
-# A page of the page cache that is written anew takes this.
-PAGE_BYTES, PAGE_NS = 4096, 430
-# A share of input and what is made of it, in memory.
-MEMORY_FACTOR = 1.2
+SCHEDULES = ("rounds", "all-at-once", "grid")
+# More than any sort takes: it is in memory, if its records can be counted.
+_ANY_MEMORY = 2**60
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """The times for one number of nodes and records, in nanoseconds."""
+    """Of one number of nodes and records; nanoseconds."""
 
     nodes: int
     records: int
-    record_bytes: int
-    message_bytes: float
-    launch: float
-    read: float
-    bucket: float
-    # The times that the bytes take on the link alone, and with each schedule;
-    # {} of one node.
-    link: float
-    schedules: dict
-    rdma: float
-    chosen: str | None
-    sort: float
-    write: float
-    # A disk works while the CPUs do; the page cache is their work.
-    overlaps: bool
+    # False: it is sorted beyond memory, in a first and a last pass.
+    fits: bool
+    # 0: it was not predicted.
+    whole: float = 0
+    launch: float = 0
+    # The longer of read and bucket; so of sort and write.
+    first: float = 0
+    read: float = 0
+    bucket: float = 0
+    exchange: float = 0
+    last: float = 0
+    sort: float = 0
+    write: float = 0
+    # What the document says of the exchange of several nodes in memory, or {}.
+    terms: dict = field(default_factory=dict)
 
     @property
-    def exchange(self):
-        return self.schedules[self.chosen] if self.chosen else 0
+    def chosen(self):
+        return self.terms.get("schedule")
 
     @property
-    def first(self):
-        """The time until each record is in its bucket."""
-        return max(self.read, self.bucket) if self.overlaps \
-            else self.read + self.bucket
+    def message_bytes(self):
+        return self.terms.get("message_bytes", 0)
 
-    @property
-    def last(self):
-        """The time from the exchange to the end."""
-        return max(self.sort, self.write) if self.overlaps \
-            else self.sort + self.write
-
-    @property
-    def whole(self):
-        return self.launch + self.first + self.exchange + self.last
-
-    @property
-    def share_bytes(self):
-        return self.records * self.record_bytes / self.nodes
+    def by(self, schedule):
+        """The time of the exchange by one of SCHEDULES, "link" or "rdma"."""
+        return self.terms.get(f"{schedule.replace('-', '_')}_ns")
 
 
-def launch_ns(rates, nodes, model):
-    """A start.  Of a cluster, the client sends to each node and hears of it,
-    and the ranks say hello to each other: one way, and back."""
-    process = rates.start_ns + PROCESS_NS
-    if nodes == 1:
-        return process
-    return (process + 4 * model["latency_ns"]
-            + (2 * nodes + nodes - 1) * model["status_ns"])
+def predict(programs, nodes, records, record_bytes, *, link=None, threads=None,
+            disk=None, memory_bytes=None, **supposed) -> Forecast:
+    """`link`: bits a second; `disk`: the three of --disk-rates; `supposed`:
+    what else --suppose may name, "latency_ns" for latency-ns.  None is left
+    out."""
+    words = [f"{nodes}:{records}", *(
+        f"{name.replace('_', '-')}={value}"
+        for name, value in supposed.items() if value is not None)]
+    more = [f"--threads={threads}"] if threads else []
+    if disk:
+        more.append(f"--disk-rates={':'.join(map(str, disk))}")
+    done = programs.must_call(
+        "blinksort", "--explain", "--json", f"--suppose={','.join(words)}",
+        f"--record-size={record_bytes}",
+        f"--memory={memory_bytes or _ANY_MEMORY}",
+        f"--link-rate={link or LINK_BITS_PER_S}bit", *more)
+    try:
+        return _forecast(nodes, records, json.loads(done.stdout))
+    except ValueError as error:
+        raise Failure("blinksort", f"printed no JSON: {error}") from None
 
 
-def work_ns(rates, share_records, share_bytes, threads, scenario):
-    """(read, bucket, sort, write) of a node's share."""
-    known, read, copy = rates.of_memory(threads)
-    bucket = share_bytes / read * 1e9 + share_records * BUCKET_NS / known
-    sort = share_records * ORDER_NS / known + share_bytes / copy * 1e9
-    if scenario == "pagecache":
-        return 0, bucket, sort, share_bytes / PAGE_BYTES * PAGE_NS / known
-    return (share_bytes / rates.disk_read * 1e9, bucket, sort,
-            share_bytes / rates.disk_write * 1e9)
-
-
-def of(rates, model, one, scenario, threads=None) -> Forecast:
-    """`model` is blinkprobe's document, and `one` a forecast of it."""
-    nodes, records = one["ranks"], model["records"]
-    share_records = records / nodes
-    read, bucket, sort, write = work_ns(
-        rates, share_records, share_records * model["record_bytes"],
-        threads or rates.cpus, scenario)
-    alone = nodes == 1
+def _forecast(nodes, records, document):
+    passes = {one["pass"]: one for one in document["predicted_passes"] or ()}
+    fits = document["fits"]
+    terms = document["exchange"] if fits and nodes > 1 else {}
+    if not passes:
+        return Forecast(nodes, records, fits, terms=terms)
+    first, last = (passes[name] for name in (
+        ("bucket", "order") if fits else ("runs", "output")))
+    launch, exchange, merges = (passes.get(name, {"ns": 0})["ns"] for name in (
+        "launch", "exchange", "merges"))
     return Forecast(
-        nodes, records, model["record_bytes"], one["message_bytes"],
-        launch_ns(rates, nodes, model), read, bucket, one["link_ns"],
-        {} if alone else {name: one[exchange.key(name)]
-                          for name in exchange.SCHEDULES},
-        one["rdma_ns"], None if alone else one["auto"], sort, write,
-        scenario != "pagecache")
+        nodes, records, fits, document["predicted_ns"], launch,
+        first["ns"], first["disk_ns"], first["cpu_ns"], exchange,
+        merges + last["ns"], last["cpu_ns"], last["disk_ns"], terms)
 
 
-def notes(rates, forecasts) -> list:
+def notes(forecasts) -> list:
     """Sentences about shares that do not fit into memory."""
-    if not rates.memory_bytes:
-        return []
     return [f"Of {one.records:,} records, a share of {one.nodes} "
-            f"{'node does' if one.nodes == 1 else 'nodes does'} not fit into "
-            "the machine's memory: blinksort --explain --suppose predicts "
-            "such a sort." for one in forecasts
-            if one.share_bytes * MEMORY_FACTOR > rates.memory_bytes]
+            f"{'node' if one.nodes == 1 else 'nodes'} does not fit into the "
+            "machine's memory: " + (
+                "its sort is beyond memory, in two passes or more."
+                if one.whole else "without rates of a disk nothing is "
+                "predicted of its sort.")
+            for one in forecasts if not one.fits]

@@ -1,6 +1,6 @@
 /*
- * blinkprobe_main.c - measure parts of a machine: memory, a start, the network,
- * its noise; and predict exchanges between such machines
+ * blinkprobe_main.c - measures parts of a machine: memory, a start, the
+ * network, its noise
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -21,8 +21,6 @@
 #include "probe/network_probe.h"
 #include "probe/noise_probe.h"
 #include "probe/spawn_probe.h"
-#include "programs/blinkprobe/model_options.h"
-#include "programs/blinkprobe/noise_report.h"
 
 #define ROUNDS_MAX 1000000
 #define DEADLINE_SECONDS_MAX 3600
@@ -44,7 +42,6 @@ static const char help[] =
 "       blinkprobe spawn [OPTION]... [--] [PROGRAM [ARGUMENT]...]\n"
 "       blinkprobe network [OPTION]...\n"
 "       blinkprobe noise [OPTION]...\n"
-"       blinkprobe model --ranks=N,... --records=N [OPTION]...\n"
 "       blinkprobe nothing\n"
 "Measure one thing, repeatedly, and print all samples as JSON.\n"
 "\n"
@@ -73,21 +70,6 @@ static const char help[] =
 "  --time-ms=MS      read the clock for MS on all CPUs (100)\n"
 "  --threshold-ns=NS\n"
 "                    count gaps between two readings that are longer (5000)\n"
-"model: predict what exchanges take, and measure nothing\n"
-"  --ranks=N,...     exchange between so many ranks\n"
-"  --records=N       give all ranks together N records, in equal shares\n"
-"  --record-size=BYTES\n"
-"                    give a record BYTES (100)\n"
-"  --link=BITS       give each a link of so many bits a second: digits, with k,\n"
-"                    M, G or T of 1000 behind them (10G)\n"
-"  --mtu=BYTES       send packets of at most BYTES (1500)\n"
-"  --overhead=BYTES  count BYTES of a link beside a datagram's payload (98)\n"
-"  --senders=N --receivers=N\n"
-"                    send and receive with so many CPUs of each rank (1)\n"
-"  --shared-cpus=N   let all ranks share N CPUs\n"
-"  --latency-ns=NS   take a datagram to be on its way for NS (10000)\n"
-"  --announce=KIND   tell each rank the length of its own message, or as older\n"
-"                    versions do, of all messages (own)\n"
 "memory, spawn and network:\n"
 "  --rounds=N        take N samples (memory 7, spawn 1000, network 200)\n"
 "  -h, --help        print this text\n"
@@ -102,7 +84,6 @@ struct options {
 	struct memory_probe memory;
 	struct network_probe network;
 	struct noise_probe noise;
-	struct model_options model;
 	uint64_t rounds; /* 0: as many as the probe takes unless told */
 	uint64_t bytes;
 };
@@ -176,9 +157,6 @@ static const struct options_entry noise_entries[] = {
 	{ OPTION_THRESHOLD_NS, "threshold-ns", 0, OPTIONS_VALUE, "NS" },
 	OPTIONS_COMMON,
 };
-
-static const struct options_entry model_entries[] = { MODEL_OPTIONS,
-						      OPTIONS_COMMON };
 
 static int take_size(struct options *options, uint64_t min, uint64_t *bytes,
 		     struct failure *failure)
@@ -263,8 +241,7 @@ static int take_option(void *context, int id, struct failure *failure)
 		return options_number(&options->reader, 0, 1000000000,
 				      &options->noise.threshold_ns, failure);
 	default:
-		return model_options_take(&options->reader, id, &options->model,
-					  failure);
+		return 0;
 	}
 }
 
@@ -327,12 +304,12 @@ static int complete_memory_probe(struct options *options,
 	return 0;
 }
 
-static void print_node(const char *key, int node)
+static void print_number(const char *key, bool is_known, int64_t number)
 {
-	if (node < 0)
-		printf(", \"%s\": null", key);
+	if (is_known)
+		printf(", \"%s\": %" PRId64, key, number);
 	else
-		printf(", \"%s\": %d", key, node);
+		printf(", \"%s\": null", key);
 }
 
 /* Where the areas lie; null: nobody has asked, or the kernel does not tell. */
@@ -359,8 +336,9 @@ static void print_memory(const struct memory_probe *probe,
 	       ", \"thread_accesses\": %" PRIu64,
 	       probe->area_bytes, probe->block_bytes, probe->threads,
 	       memory_probe_moved_bytes(probe), memory_probe_accesses(probe));
-	print_node("cpu_node", probe->cpu_node);
-	print_node("memory_node", probe->memory_node);
+	print_number("cpu_node", probe->cpu_node >= 0, probe->cpu_node);
+	print_number("memory_node", probe->memory_node >= 0,
+		     probe->memory_node);
 	print_places(figures->bytes_on);
 }
 
@@ -484,6 +462,67 @@ static int probe_network(struct options *options, struct failure *failure)
 	return status;
 }
 
+/* What a counter has counted between two readings of it. */
+static void print_difference(const char *key, uint64_t before, uint64_t after)
+{
+	print_number(key,
+		     before != HOST_COUNTERS_UNKNOWN &&
+			     after != HOST_COUNTERS_UNKNOWN,
+		     (int64_t)(after - before));
+}
+
+static void print_noise_of(const struct noise_figures *figures, unsigned i)
+{
+	const struct noise_cpu *cpu = &figures->cpus[i];
+	uint16_t number = figures->topology.cpus[i];
+
+	printf("%s{\"cpu\": %u, \"watched_ns\": %" PRIu64
+	       ", \"readings\": %" PRIu64 ", \"lost_ns\": %" PRIu64
+	       ", \"lost_percent\": %.4f, \"count\": %" PRIu64
+	       ", \"longest_ns\": %" PRIu64,
+	       i == 0 ? "" : ", ", number, cpu->watched_ns, cpu->readings,
+	       cpu->lost_ns,
+	       100 * (double)cpu->lost_ns / (double)cpu->watched_ns, cpu->count,
+	       cpu->longest_ns);
+	printf(", \"histogram\": [");
+	for (unsigned j = 0; j < NOISE_PROBE_BINS; j++)
+		printf("%s%" PRIu64, j == 0 ? "" : ", ", cpu->histogram[j]);
+	printf("]");
+	print_difference("steal_ns", figures->before.steal_ns[number],
+			 figures->after.steal_ns[number]);
+	print_number("frequency_khz",
+		     figures->frequency_khz[i] != HOST_COUNTERS_UNKNOWN,
+		     (int64_t)figures->frequency_khz[i]);
+	printf("}");
+}
+
+/* Each member with a comma before it. */
+static void print_noise(const struct noise_probe *probe,
+			const struct noise_figures *figures)
+{
+	uint64_t below_ns = NOISE_PROBE_FIRST_BIN_NS;
+
+	printf(", \"time_ns\": %" PRIu64 ", \"threshold_ns\": %" PRIu64
+	       ", \"histogram_below_ns\": [",
+	       probe->time_ns, probe->threshold_ns);
+	for (unsigned i = 0; i < NOISE_PROBE_BINS - 1; i++) {
+		printf("%" PRIu64 ", ", below_ns);
+		below_ns *= 10;
+	}
+	printf("null], \"cpus\": [");
+	for (unsigned i = 0; i < figures->topology.cpu_count; i++)
+		print_noise_of(figures, i);
+	printf("]");
+	print_difference("balloon_inflated_pages",
+			 figures->before.balloon_inflated,
+			 figures->after.balloon_inflated);
+	print_difference("balloon_deflated_pages",
+			 figures->before.balloon_deflated,
+			 figures->after.balloon_deflated);
+	print_difference("memory_change_bytes", figures->before.memory_bytes,
+			 figures->after.memory_bytes);
+}
+
 static int probe_noise(struct options *options, struct failure *failure)
 {
 	static struct noise_figures figures;
@@ -491,17 +530,7 @@ static int probe_noise(struct options *options, struct failure *failure)
 	if (noise_probe_run(&options->noise, &figures, failure) < 0)
 		return log_failure(failure);
 	print_head("noise");
-	noise_report_print(&options->noise, &figures);
-	puts("}");
-	return stdout_finish();
-}
-
-static int probe_model(struct options *options, struct failure *failure)
-{
-	if (model_options_check(&options->reader, &options->model, failure) < 0)
-		return log_failure(failure);
-	print_head("model");
-	model_options_print(&options->reader, &options->model);
+	print_noise(&options->noise, &figures);
 	puts("}");
 	return stdout_finish();
 }
@@ -530,8 +559,6 @@ static const struct probe probes[] = {
 	  false },
 	{ "noise", probe_noise, noise_entries, ARRAY_LEN(noise_entries),
 	  false },
-	{ "model", probe_model, model_entries, ARRAY_LEN(model_entries),
-	  false },
 	{ "nothing", probe_nothing, no_entries, ARRAY_LEN(no_entries), false },
 };
 
@@ -549,8 +576,7 @@ static const struct probe *find_probe(const char *name, struct failure *failure)
 			return &probes[i];
 	if (name)
 		failure_set(failure, EXIT_USAGE, name, 0,
-			    "not memory, spawn, network, noise, model or "
-			    "nothing");
+			    "not memory, spawn, network, noise or nothing");
 	else
 		failure_set(failure, EXIT_USAGE, "PROBE", 0,
 			    "is missing; see blinkprobe --help");
@@ -592,7 +618,6 @@ int main(int argc, char **argv)
 	int ret;
 
 	log_init("blinkprobe");
-	model_options_init(&options.model);
 	options_begin(&options.reader, no_entries, ARRAY_LEN(no_entries),
 		      argv + (argc > 0));
 	ret = read_name(&options, &failure);

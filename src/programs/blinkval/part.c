@@ -1,3 +1,6 @@
+/*
+ * part.c - opens and reads the files that blinkval checks
+ */
 #include "programs/blinkval/part.h"
 
 #include <errno.h>
