@@ -91,12 +91,9 @@ int sort_setup_outputs(struct output *output,
 	 * from cp. */
 	direct = config->io == INPUT_DIRECT ||
 		 (config->io == INPUT_AUTO && reaches_medium);
-	if (config->outputs_are_devices)
-		return output_open_devices(output, config->output_paths,
-					   sizes_bytes, config->output_count,
-					   &inputs, direct, failure);
-	return output_open(output, config->output_paths, sizes_bytes,
-			   config->output_count, direct, failure);
+	return output_open(
+		output, config->output_paths, sizes_bytes, config->output_count,
+		config->outputs_are_devices ? &inputs : NULL, direct, failure);
 }
 
 int sort_setup_output_sizes(struct output *output,

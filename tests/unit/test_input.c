@@ -743,6 +743,7 @@ static void input_open__too_large(void **state)
 		input_open(&input, paths, 3, 1, 0, INPUT_MMAP, &failure),
 		-EFBIG);
 	assert_non_null(strstr(failure.why, "too large"));
+	input_close(&input);
 	/* That fits, but there is no such address space. */
 	assert_int_equal(
 		input_open(&input, paths, 1, 4096, 0, INPUT_BUFFERED, &failure),
@@ -810,6 +811,7 @@ static void input_open__size_unknown(void **state)
 		assert_int_equal(failure.status, EXIT_FILE);
 		assert_ptr_equal(failure.what, paths[1]);
 		assert_string_equal(failure.why, "its size is unknown");
+		input_close(&input);
 	}
 }
 

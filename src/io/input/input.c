@@ -200,8 +200,6 @@ int input_open(struct input *input, const char *const *paths,
 	if (!error && device_bytes > 0 && path_count > 0 && !has_device)
 		error = failure_set(failure, EXIT_USAGE, "--device-bytes", 0,
 				    "no input is a block device");
-	if (error)
-		input_close(input);
 	return error;
 }
 
@@ -336,22 +334,22 @@ static uint8_t *reserve_all(struct input *input)
 /* The last file is mapped with all of its last huge page, which would otherwise
  * be mapped by small pages; unless other records go there. */
 static size_t mapped_bytes(const struct input *input,
-			   const struct input_file *file)
+			   const struct input_file *file,
+			   const uint8_t *address)
 {
 	if (file != &input->files[input->file_count - 1] ||
 	    (input->reserved_after_bytes > 0 && !input->exclusive_tail))
 		return file->size_bytes;
-	return (size_t)(input->base + input->map_bytes -
-			input_address(input, file, 0));
+	return (size_t)(input->base + input->map_bytes - address);
 }
 
 static int map_file(const struct input *input, const struct input_file *file,
 		    struct failure *failure)
 {
-	void *address = input_address(input, file, 0);
+	uint8_t *address = input_address(input, file, 0);
 	int error;
 
-	if (mmap(address, mapped_bytes(input, file), PROT_READ,
+	if (mmap(address, mapped_bytes(input, file, address), PROT_READ,
 		 MAP_SHARED | MAP_FIXED, file->fd, 0) == MAP_FAILED)
 		return refuse(file, failure, errno, "cannot map");
 	error = sigbus_watch(address, ROUND_UP(file->size_bytes, PAGE_BYTES),

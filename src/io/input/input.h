@@ -75,8 +75,8 @@ struct input {
  * Another program that locks a device (flock(2)) is refused it until it is
  * closed, so that none of ours writes there (outdevice.h).  A file that says
  * that it is empty and is not (procfs) is refused.  Nothing else is read, and
- * nothing mapped yet.  Returns 0 or -errno with *failure filled; then nothing
- * is left open.
+ * nothing mapped yet.  Returns 0 or -errno with *failure filled; the input is
+ * still to be closed then.
  */
 int input_open(struct input *input, const char *const *paths,
 	       unsigned path_count, uint32_t record_size, uint64_t device_bytes,

@@ -79,27 +79,24 @@ struct output {
 	struct failure failure; /* the first */
 };
 
-/*
- * Make the files, unnamed, and their room on the disk where that pays.
- * sizes_bytes[i] is what file i will hold.  direct is a wish: output->direct
- * tells what became of it.  Returns 0 or -errno with *failure filled.
- */
-int output_open(struct output *output, const char *const *paths,
-		const uint64_t *sizes_bytes, unsigned file_count, bool direct,
-		struct failure *failure);
-
 /* The inputs of a sort, on which no output device may lie. */
 struct output_inputs {
 	const char *const *paths;
 	unsigned count;
 };
 
-/* Do what output_open() does, but with block devices, of which the output takes
- * the first bytes.  Bytes behind it stay as they are. */
-int output_open_devices(struct output *output, const char *const *paths,
-			const uint64_t *sizes_bytes, unsigned device_count,
-			const struct output_inputs *inputs, bool direct,
-			struct failure *failure);
+/*
+ * Make the files, unnamed, and their room on the disk where that pays.
+ * sizes_bytes[i] is what file i will hold.  direct is a wish: output->direct
+ * tells what became of it.  With inputs the paths are those of block devices,
+ * of which the output takes the first bytes; bytes behind it stay as they are.
+ * Returns 0 or -errno with *failure filled; the output is still to be closed
+ * then.
+ */
+int output_open(struct output *output, const char *const *paths,
+		const uint64_t *sizes_bytes, unsigned file_count,
+		const struct output_inputs *inputs, bool direct,
+		struct failure *failure);
 
 /* Our part of one file that several processes write at once. */
 struct output_part {
@@ -114,11 +111,10 @@ struct output_part {
 int output_open_part(struct output *output, const char *path,
 		     const struct output_part *part, struct failure *failure);
 
-/* File i will hold sizes_bytes[i].  The output was opened by output_open() or
- * output_open_devices().  Call before the first chunk, if the sizes were 0,
- * since they were not known; or before the finish, when no worker fills a chunk
- * any more, if they were the most that the files may hold.  0 or -errno with
- * *failure filled. */
+/* File i will hold sizes_bytes[i].  The output was opened by output_open().
+ * Call before the first chunk, if the sizes were 0, since they were not known;
+ * or before the finish, when no worker fills a chunk any more, if they were the
+ * most that the files may hold.  0 or -errno with *failure filled. */
 int output_set_sizes(struct output *output, const uint64_t *sizes_bytes,
 		     struct failure *failure);
 

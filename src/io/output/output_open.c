@@ -108,13 +108,11 @@ static int init(struct output *output, const uint64_t *sizes_bytes,
 	pthread_mutex_init(&output->lock, NULL);
 	output->direct = direct;
 	output->files = calloc(file_count, sizeof(*output->files));
-	output->part_bytes = calloc(file_count, sizeof(*output->part_bytes));
-	if (!output->files || !output->part_bytes) {
-		free(output->files);
-		free(output->part_bytes);
-		output->files = NULL;
+	if (output->files)
+		output->part_bytes =
+			calloc(file_count, sizeof(*output->part_bytes));
+	if (!output->part_bytes)
 		return failure_no_memory(failure);
-	}
 	memcpy(output->part_bytes, sizes_bytes,
 	       file_count * sizeof(*sizes_bytes));
 	output->sink = (struct sink){
@@ -146,14 +144,18 @@ static int open_file(struct output_file *file, const char *path,
 	return error;
 }
 
-static int open_all(struct output *output, const char *const *paths,
-		    const struct output_inputs *inputs, unsigned count,
-		    struct failure *failure)
+int output_open(struct output *output, const char *const *paths,
+		const uint64_t *sizes_bytes, unsigned file_count,
+		const struct output_inputs *inputs, bool direct,
+		struct failure *failure)
 {
-	int error = 0;
+	int error = init(output, sizes_bytes, file_count, direct, failure);
 
-	descriptors_raise(count * OUTPUT_DESCRIPTORS);
-	for (unsigned i = 0; i < count && error == 0; i++) {
+	if (error)
+		return error;
+	output->on_devices = inputs != NULL;
+	descriptors_raise(file_count * OUTPUT_DESCRIPTORS);
+	for (unsigned i = 0; i < file_count && error == 0; i++) {
 		struct output_file *file = &output->files[i];
 
 		error = open_file(file, paths[i], inputs, failure);
@@ -165,38 +167,14 @@ static int open_all(struct output *output, const char *const *paths,
 		if (error == 0 && output->direct)
 			open_direct(output, file);
 	}
-	/* O_EXCL refuses a device that is named twice. */
-	if (error == 0 && !inputs)
-		error = check_targets(output, failure);
+	if (error)
+		return error;
 	if (output->direct)
 		write_queue_open(&output->queue, DIRECT_DEPTH);
 	else
 		close_direct(output);
-	if (error)
-		output_close(output);
-	return error;
-}
-
-int output_open(struct output *output, const char *const *paths,
-		const uint64_t *sizes_bytes, unsigned file_count, bool direct,
-		struct failure *failure)
-{
-	int error = init(output, sizes_bytes, file_count, direct, failure);
-
-	return error ? error
-		     : open_all(output, paths, NULL, file_count, failure);
-}
-
-int output_open_devices(struct output *output, const char *const *paths,
-			const uint64_t *sizes_bytes, unsigned device_count,
-			const struct output_inputs *inputs, bool direct,
-			struct failure *failure)
-{
-	int error = init(output, sizes_bytes, device_count, direct, failure);
-
-	output->on_devices = true;
-	return error ? error
-		     : open_all(output, paths, inputs, device_count, failure);
+	/* O_EXCL refuses a device that is named twice. */
+	return inputs ? 0 : check_targets(output, failure);
 }
 
 /* The file gets its whole size at once, before anything is written: a machine
@@ -221,8 +199,6 @@ int output_open_part(struct output *output, const char *path,
 			error = failure_set(failure, EXIT_FILE, path, errno,
 					    "");
 	}
-	if (error)
-		output_close(output);
 	return error;
 }
 
