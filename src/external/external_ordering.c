@@ -2,7 +2,6 @@
  * external_ordering.c - the ordering team: a batch into order, and to a sink
  */
 #include "external/external_state.h"
-#include "sort/counted_output.h"
 
 /* --- threads and memory --------------------------------------------------- */
 
@@ -189,8 +188,7 @@ static void add_up(struct external *external)
 bool external_write_counted(struct external *external)
 {
 	struct external_ordering *ordering = &external->ordering;
-	struct counted_output output;
-	const struct counted_output_config config = {
+	struct counted_output output = {
 		.counts = &ordering->counts,
 		.sink = ordering->destination.sink,
 		.failure = &external->failure,
@@ -200,7 +198,7 @@ bool external_write_counted(struct external *external)
 
 	external_begin_pass(external, EXTERNAL_OUTPUT);
 	add_up(external);
-	counted_output_begin(&output, &config);
+	counted_output_begin(&output);
 	thread_pool_run(&ordering->pool, run_counted, &output);
 	external_end_pass(external);
 	return external_check_sink(external, ordering->destination.sink);

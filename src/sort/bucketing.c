@@ -1,3 +1,4 @@
+/* bucketing.c - brings the records in, and puts their entries into buckets */
 #include "sort/bucketing.h"
 
 #include "sort/partition.h"

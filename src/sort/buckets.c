@@ -1,3 +1,4 @@
+/* buckets.c - grows lists of blocks, and sorts the log of their blocks */
 #include "sort/buckets.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* key_probe.c - reads a few keys of an input, to learn what kind they are */
 #include "sort/key_probe.h"
 
 #include <stdlib.h>

@@ -7,7 +7,6 @@
 #include <assert.h>
 
 #include "kernels/splitters.h"
-#include "sort/duplicates.h"
 
 /* A bucket of more chunks than these is oversized: each chunk would sort it
  * again, which takes long where records are long and their keys equal. */
@@ -177,8 +176,8 @@ static uint32_t order_bucket(const struct orderer *orderer, uint32_t bucket,
 		splitters, of_all, orderer->wiring.shape.keys.length,
 		orderer->config.index_bits);
 	if (drops)
-		return (uint32_t)duplicates_drop(&orderer->tie_break, entries,
-						 count, is_decided);
+		return (uint32_t)tie_break_drop_duplicates(
+			&orderer->tie_break, entries, count, is_decided);
 	if (!is_decided)
 		tie_break_settle(&orderer->tie_break, entries, count);
 	return count;

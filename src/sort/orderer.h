@@ -40,7 +40,6 @@
 #include "record/checksum.h"
 #include "sort/bucket_set.h"
 #include "sort/chunk_range.h"
-#include "sort/chunk_shares.h"
 #include "sort/plan.h"
 #include "sort/sort_wiring.h"
 #include "sort/tie_break.h"

@@ -1,3 +1,4 @@
+/* partition.c - makes entries, and stores each in the list of its bucket */
 #include "sort/partition.h"
 
 _Static_assert(LOOKUP_KEYS == SEARCH_BATCH, "one batch for both");

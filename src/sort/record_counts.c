@@ -1,3 +1,7 @@
+/*
+ * record_counts.c - counts small records, and writes as many of each as there
+ * were
+ */
 #include "sort/record_counts.h"
 
 #include <string.h>
@@ -82,17 +86,16 @@ void record_counts_take_memory(struct record_counts *counts,
 			       const struct record_shape *shape,
 			       unsigned worker_count, struct arena *arena)
 {
+	size_t tables_bytes =
+		tables_length(shape->size, worker_count) * sizeof(uint64_t);
+	size_t items_bytes = record_counts_items_max(shape->size) *
+			     sizeof(struct counted_record);
+
 	*counts = (struct record_counts){
 		.shape = *shape,
 		.worker_count = worker_count,
-		.tables = arena_take(arena,
-				     tables_length(shape->size, worker_count) *
-					     sizeof(*counts->tables),
-				     CACHE_PAIR_BYTES),
-		.items = arena_take(arena,
-				    record_counts_items_max(shape->size) *
-					    sizeof(*counts->items),
-				    CACHE_PAIR_BYTES),
+		.tables = arena_take(arena, tables_bytes, CACHE_PAIR_BYTES),
+		.items = arena_take(arena, items_bytes, CACHE_PAIR_BYTES),
 	};
 }
 
@@ -269,4 +272,59 @@ void record_counts_copy(const struct record_counts *counts, uint64_t first,
 		target += times * record_size;
 		first += times;
 	}
+}
+
+/* --- to a sink -------------------------------------------------------------
+ */
+
+void counted_output_begin(struct counted_output *output)
+{
+	const struct record_counts *counts = output->counts;
+
+	output->range = chunk_range_of(output->sink, counts->shape.size, 0,
+				       record_counts_whole(counts));
+}
+
+/* Chunks are whole pages, and so hold whole records.  False: the sink has
+ * failed, and keeps the reason. */
+static bool write_chunk(const struct counted_output *output,
+			const struct chunk *chunk)
+{
+	struct sink *sink = output->sink;
+	size_t length = chunk->end_byte - chunk->begin_byte;
+	uint8_t *place =
+		sink_place(sink, chunk->part, chunk->begin_byte, length);
+	struct sink_slot *slot = place ? NULL : sink_take(sink);
+
+	if (!place && !slot)
+		return false;
+	record_counts_copy(output->counts, chunk->first_record,
+			   chunk->end_record - chunk->first_record,
+			   place ? place : slot->data);
+	if (place)
+		return true;
+	slot->part = chunk->part;
+	slot->offset_bytes = chunk->begin_byte;
+	slot->length_bytes = length;
+	sink_put(sink, slot);
+	return true;
+}
+
+void counted_output_run(struct counted_output *output, unsigned worker)
+{
+	while (!first_failure_stops(output->failure)) {
+		uint64_t number = atomic_fetch_add_explicit(
+			&output->next_chunk, 1, memory_order_relaxed);
+		struct chunk chunk;
+
+		if (number >= output->range.chunk_count)
+			break;
+		chunk = chunk_range_at(&output->range, number);
+		if (!write_chunk(output, &chunk))
+			return;
+		if (output->serve)
+			output->serve(output->serve_context, worker,
+				      chunk.end_byte - chunk.begin_byte);
+	}
+	sink_help(output->sink);
 }

@@ -16,7 +16,9 @@
 #include <stdint.h>
 
 #include "base/cpu.h"
+#include "base/first_failure.h"
 #include "record/record.h"
+#include "sort/chunk_range.h"
 #include "system/arena.h"
 
 #define RECORD_COUNTS_SIZE_MAX 2
@@ -71,5 +73,27 @@ unsigned __int128 record_counts_checksum(const struct record_counts *counts);
 /* Copy records [first, first + count) of the sorted whole, which has them. */
 void record_counts_copy(const struct record_counts *counts, uint64_t first,
 			uint64_t count, uint8_t *target);
+
+/* The sorted whole on its way to a sink: each worker takes the next chunk, and
+ * fills it from the counts. */
+struct counted_output {
+	/* The driver sets these. */
+	const struct record_counts *counts; /* added up; outlives the output */
+	struct sink *sink; /* each chunk is whole pages, but a part's last */
+	const struct first_failure *failure; /* the run's */
+	/* What a worker calls after each of its chunks, or NULL. */
+	void (*serve)(void *context, unsigned worker, uint64_t chunk_bytes);
+	void *serve_context;
+	/* counted_output_begin() sets the range. */
+	struct chunk_range range;
+	_Atomic uint64_t next_chunk; /* any worker raises it */
+};
+
+/* The sink's geometry is set. */
+void counted_output_begin(struct counted_output *output);
+
+/* Each worker, once.  It stops where the run or the sink has failed; when all
+ * have returned, the sink can be finished. */
+void counted_output_run(struct counted_output *output, unsigned worker);
 
 #endif /* RECORD_COUNTS_H */

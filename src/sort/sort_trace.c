@@ -14,10 +14,25 @@ void sort_trace_init(struct sort_trace *trace, const char *path)
 	trace->lane_count = 0;
 }
 
-/* The timeline must not take the place of what is being sorted. */
+/* What the timeline would take the place of, or NULL. */
+static const char *find_twin(const struct outfile *file,
+			     const struct output *output,
+			     const struct input *input)
+{
+	for (unsigned i = 0; i < output->file_count; i++)
+		if (outfile_same_target(file, &output->files[i].outfile))
+			return "output";
+	for (unsigned i = 0; i < input->file_count; i++)
+		if (outfile_replaces(file, input->files[i].device,
+				     input->files[i].inode))
+			return "input";
+	return NULL;
+}
+
 int sort_trace_open(struct sort_trace *trace, const struct output *output,
 		    const struct input *input, struct failure *failure)
 {
+	const char *twin;
 	int error;
 
 	if (!trace->path)
@@ -25,17 +40,11 @@ int sort_trace_open(struct sort_trace *trace, const struct output *output,
 	error = outfile_open(&trace->file, trace->path, failure);
 	if (error)
 		return error;
-	for (unsigned i = 0; i < output->file_count; i++)
-		if (outfile_same_target(&trace->file,
-					&output->files[i].outfile))
-			return failure_set(failure, EXIT_USAGE, trace->path, 0,
-					   "is an output file, too");
-	for (unsigned i = 0; i < input->file_count; i++)
-		if (outfile_replaces(&trace->file, input->files[i].device,
-				     input->files[i].inode))
-			return failure_set(failure, EXIT_USAGE, trace->path, 0,
-					   "is an input file, too");
-	return 0;
+	twin = find_twin(&trace->file, output, input);
+	if (!twin)
+		return 0;
+	return failure_set(failure, EXIT_USAGE, trace->path, 0,
+			   "is an %s file, too", twin);
 }
 
 int sort_trace_add_lanes(struct sort_trace *trace, unsigned worker_count,
@@ -43,7 +52,7 @@ int sort_trace_add_lanes(struct sort_trace *trace, unsigned worker_count,
 {
 	trace->lane_count = worker_count;
 	for (unsigned w = 0; trace->path && w < worker_count; w++)
-		if (trace_lane_init(sort_trace_lane(trace, w), span_count))
+		if (trace_lane_init(&trace->workers[w].lane, span_count))
 			return failure_no_memory(failure);
 	return 0;
 }
@@ -95,7 +104,7 @@ int sort_trace_write_own(const struct sort_trace *trace, uint64_t origin_ns,
 void sort_trace_close(struct sort_trace *trace)
 {
 	for (unsigned w = 0; w < trace->lane_count; w++)
-		trace_lane_fini(sort_trace_lane(trace, w));
+		trace_lane_fini(&trace->workers[w].lane);
 	trace->lane_count = 0;
 	outfile_close(&trace->file);
 }

@@ -10,9 +10,9 @@
 #include "base/clock.h"
 #include "io/input/input_reader.h"
 #include "sort/bucketing.h"
-#include "sort/counted_output.h"
 #include "sort/key_probe.h"
 #include "sort/orderer.h"
+#include "sort/record_counts.h"
 #include "sort/sort_setup.h"
 #include "system/topology.h"
 
@@ -424,16 +424,16 @@ static void lay_out_counts(struct sorter *sorter,
 static void begin_counted_output(struct sorter *sorter)
 {
 	const struct sorter_config *config = &sorter->config;
-	const struct counted_output_config output = {
-		.counts = &sorter->counts,
-		.sink = &sorter->output.sink,
-		.failure = &sorter->failure,
-	};
 
 	record_counts_add_up(&sorter->counts, config->unique, config->kernel);
 	if (config->unique)
 		set_output_sizes(sorter, record_counts_whole(&sorter->counts));
-	counted_output_begin(&sorter->counted_output, &output);
+	sorter->counted_output = (struct counted_output){
+		.counts = &sorter->counts,
+		.sink = &sorter->output.sink,
+		.failure = &sorter->failure,
+	};
+	counted_output_begin(&sorter->counted_output);
 }
 
 static void run_by_counts(struct sorter *sorter, unsigned worker)

@@ -8,6 +8,7 @@
 #ifndef TIE_BREAK_H
 #define TIE_BREAK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,5 +39,15 @@ static inline const uint8_t *tie_break_record(const struct tie_break *tie_break,
  */
 void tie_break_settle(const struct tie_break *tie_break, uint64_t *entries,
 		      size_t count);
+
+/*
+ * entries[0..count) ascending as integers: put those of the first record of
+ * each key, in key order, to the beginning, and return how many these are. Only
+ * their index bits are meaningful afterwards.  is_decided: entries with equal
+ * key bits have equal keys, so that no record need be read.
+ */
+size_t tie_break_drop_duplicates(const struct tie_break *tie_break,
+				 uint64_t *entries, size_t count,
+				 bool is_decided);
 
 #endif /* TIE_BREAK_H */

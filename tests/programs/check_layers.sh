@@ -29,6 +29,7 @@ readonly TEST_SEAMS="
 	noise_probe_watch             a clock with known gaps
 	codec_pays                    disks and CPUs of any speed
 	external_request_memory_min   sorts in the least memory
+	record_counts_copy            more records than a test can have
 	roles_options_read            the text of a file, for the fuzzer
 	cluster_run_in                ranks whose exchange is memory
 	cluster_free                  the same"

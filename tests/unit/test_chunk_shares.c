@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "sort/chunk_shares.h"
+#include "sort/chunk_range.h"
 
 #define CHUNKS_MAX 1000
 

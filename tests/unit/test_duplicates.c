@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "random.h"
-#include "sort/duplicates.h"
+#include "sort/tie_break.h"
 
 #define COUNT_MAX 300
 #define SIZE_MAX_TESTED 24
@@ -69,7 +69,8 @@ static void check(size_t count, unsigned index_bits, bool is_decided)
 			(record_key_word(&shape, record_at(i), 0) & key_mask) |
 			i;
 	local_sort_scalar(entries, count);
-	kept = duplicates_drop(&tie_break, entries, count, is_decided);
+	kept = tie_break_drop_duplicates(&tie_break, entries, count,
+					 is_decided);
 	assert_int_equal(kept, want);
 	for (size_t i = 0; i < kept; i++)
 		if ((entries[i] & ~key_mask) != expected[i])
@@ -78,7 +79,7 @@ static void check(size_t count, unsigned index_bits, bool is_decided)
 				 (unsigned long long)seed);
 }
 
-static void duplicates_drop__keeps_the_first_of_each_key(void **state)
+static void tie_break_drop_duplicates__keeps_the_first_of_each_key(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 3000; i++) {
@@ -102,7 +103,8 @@ static void duplicates_drop__keeps_the_first_of_each_key(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(duplicates_drop__keeps_the_first_of_each_key),
+		cmocka_unit_test(
+			tie_break_drop_duplicates__keeps_the_first_of_each_key),
 	};
 
 	random_begin();

@@ -96,7 +96,7 @@ enum external_way {
 	EXTERNAL_BY_KEYS,
 	/* The records are so small that they are counted (record_counts.h):
 	 * batches pass through the memory, and the output is written from what
-	 * was counted (counted_output.h). */
+	 * was counted (record_counts.h). */
 	EXTERNAL_BY_COUNTS,
 };
 

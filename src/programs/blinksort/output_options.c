@@ -1,3 +1,4 @@
+/* output_options.c - reads where the output goes */
 #include "programs/blinksort/output_options.h"
 
 int output_options_take(struct options_reader *reader,

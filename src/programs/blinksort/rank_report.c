@@ -1,3 +1,4 @@
+/* rank_report.c - prints a rank's progress, its failure and its passes */
 #include "programs/blinksort/rank_report.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* roles_options.c - reads --roles, from a list or a file */
 #include "programs/blinksort/roles_options.h"
 
 #include <errno.h>

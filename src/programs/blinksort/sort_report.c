@@ -1,3 +1,4 @@
+/* sort_report.c - prints the result of a sort as JSON */
 #include "programs/blinksort/sort_report.h"
 
 #include <inttypes.h>

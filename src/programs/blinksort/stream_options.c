@@ -1,3 +1,4 @@
+/* stream_options.c - finds the streams among inputs and outputs */
 #include "programs/blinksort/stream_options.h"
 
 #include <sys/stat.h>
