@@ -699,11 +699,11 @@ fake_endless()
 
 case_kill()
 {
-	local round pid have=0 left=(--scenario=pagecache --trials=120
+	local round pid have=0 left=(--scenario=pagecache --trials=40
 		--records=500 "--sweep=$PWD/sweep")
 
 	echo 'sort.threads default | 1' >sweep
-	fake_endless $((300 / ROUNDS))
+	fake_endless $((100 / ROUNDS))
 	for ((round = 0; round < ROUNDS; round++)); do
 		: >calls
 		"$TRIAL" "${left[@]}" --out=record >/dev/null 2>&1 &
@@ -723,7 +723,7 @@ case_kill()
 	touch go
 	expect_trial 0 "${left[@]}" --out=record
 	head -n "$have" record/trials.jsonl | expect_same - acknowledged
-	ask 'len(trials) == 360'
+	ask 'len(trials) == 120'
 	expect_blocks
 	expect_valid
 	ask 'environment["sessions"][0]["after"] is None'

@@ -1,5 +1,8 @@
 #!/bin/bash
-# check_tune_kernel.sh - the real kernel's knobs, killed after every step
+# check_tune_kernel.sh - the real kernel's knobs, killed after each third step
+#
+# Each run takes others of the steps.  check_tune_kill.sh kills at all of them, over
+# a tree of files, which is much faster.
 #
 # On things that this test makes itself: a veth and the sysctls of a network
 # namespace of its own, and a loop device.  The profile names them, so that nothing else of the
@@ -62,16 +65,6 @@ apply()
 	tune apply --confirm-within 600 ./profile
 }
 
-# thin: of many lines some, when there is little time
-thin()
-{
-	if [ -n "$QUICK" ]; then
-		awk 'NR % 9 == 1'
-	else
-		cat
-	fi
-}
-
 # attempt "CALL N" VERB...: 0 if it was killed there; else all is reverted.
 attempt()
 {
@@ -109,7 +102,7 @@ case_apply_killed()
 	tune revert
 	show >got
 	expect_same want got
-	print_steps apply --confirm-within 600 ./profile | thin >steps
+	print_steps apply --confirm-within 600 ./profile | every_nth 3 >steps
 	tune revert
 	killed_at_steps apply --confirm-within 600 ./profile
 }
@@ -119,7 +112,7 @@ case_revert_killed()
 	make_devices revert
 	show >want
 	apply
-	print_steps revert | thin >steps
+	print_steps revert | every_nth 3 >steps
 	killed_at_steps revert
 }
 

@@ -14,16 +14,6 @@ try mtu 9000
 try c-states 3
 END
 
-# thin: of many lines some, when there is little time
-thin()
-{
-	if [ -n "$QUICK" ]; then
-		awk 'NR % 7 == 1'
-	else
-		cat
-	fi
-}
-
 # shortest_steps UNDO ARGUMENT...: into ./steps, those of blinktune in the shortest
 # of three runs; a longer one waited more often, as later runs may not.  The
 # function UNDO undoes each run.
@@ -37,7 +27,7 @@ shortest_steps()
 		"$undo"
 	done
 	wc -l steps.[123] | sort -n | awk 'NR == 1 { print $2 }' |
-		xargs cat | thin >steps
+		xargs cat >steps
 }
 
 revert_all()

@@ -11,7 +11,7 @@
 #                             so that it is the tampered field that is found, not
 #                             the sum
 #   tune_processes FOLDER     prints those that blinktune left running below it
-#   print_steps, killed_at, in_three_runs
+#   print_steps, every_nth, killed_at, in_three_runs
 #                             to end blinktune at each step, see below
 #   expect_most_killed N STEPS
 #                             of a test that kills at each line of the file STEPS
@@ -138,6 +138,12 @@ print_steps()
 	}' log
 }
 
+# every_nth N: prints each Nth line of stdin, from a random one of the first N on
+every_nth()
+{
+	awk -v n="$1" -v first=$((RANDOM % $1)) 'NR % n == first'
+}
+
 # killed_at "CALL N [PATH]" ARGUMENT...: runs blinktune; 0 if it was killed when it
 # was about to make that call
 killed_at()
@@ -192,9 +198,3 @@ open_program()
 	# shellcheck disable=SC2034 # for the scripts
 	PROGRAM=$SCRATCH/program/tune/blinktune
 }
-
-# Nothing here is compiled: once is enough.
-if [ "$SANITIZED" ]; then
-	skip "$(basename "$0" .sh)" 'nothing of blinktune is compiled'
-	finish
-fi
