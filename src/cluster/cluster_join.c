@@ -169,6 +169,7 @@ static int open_input(struct cluster *cluster, struct cluster_hello *hello)
 				       : 0,
 			       config->shape.size, config->device_bytes,
 			       config->io, cluster->failure);
+	bool is_uniform;
 
 	if (error)
 		return error;
@@ -205,8 +206,8 @@ static int open_input(struct cluster *cluster, struct cluster_hello *hello)
 	    cluster_own_has(cluster, CLUSTER_ROLE_SORT))
 		hello->output_place = outpath_place(config->output_paths[0],
 						    machine_host_id());
-	hello->probed_kind =
-		key_probe(input, &config->shape, &hello->is_uniform);
+	hello->probed_kind = key_probe(input, &config->shape, &is_uniform);
+	hello->is_uniform = is_uniform;
 	return 0;
 }
 

@@ -89,9 +89,10 @@ struct exchange_options {
 	unsigned node;
 };
 
+/* A rank tells them in this order (cluster_report.h). */
 struct exchange_counters {
-	uint64_t sent_datagrams, sent_bytes; /* of DATA, payload */
-	uint64_t received_datagrams, received_bytes;
+	uint64_t sent_bytes, sent_datagrams; /* of DATA, payload */
+	uint64_t received_bytes, received_datagrams;
 	uint64_t resent_datagrams;
 	uint64_t duplicate_datagrams; /* received again */
 	uint64_t damaged_datagrams;   /* with a wrong CRC-32C */

@@ -78,9 +78,14 @@ static bool unpack_shape(struct record_shape *shape, const uint64_t *words)
 	return true;
 }
 
-/* Where the words are. */
+/* Where the words are.  The hello's own numbers are the last ones. */
 #define SHAPE_AT 1
-#define OTHERS_AT (SHAPE_AT + 1 + KEY_FIELDS_MAX)
+#define NUMBERS_AT (SHAPE_AT + 1 + KEY_FIELDS_MAX)
+#define UNIFORM_AT (NUMBERS_AT + 3)
+#define NUMBERS_OFFSET offsetof(struct cluster_hello, record_count)
+#define NUMBERS_BYTES (sizeof(struct cluster_hello) - NUMBERS_OFFSET)
+_Static_assert(8 * NUMBERS_AT + NUMBERS_BYTES == CLUSTER_HELLO_BYTES,
+	       "all of them");
 
 void cluster_hello_encode(const struct cluster_hello *hello,
 			  uint8_t bytes[CLUSTER_HELLO_BYTES])
@@ -88,53 +93,31 @@ void cluster_hello_encode(const struct cluster_hello *hello,
 	const struct key_list *keys = &hello->shape.keys;
 	uint64_t words[CLUSTER_HELLO_BYTES / 8] = { VERSION,
 						    hello->shape.size };
-	const uint64_t others[] = {
-		hello->record_count,
-		(uint64_t)hello->wanted,
-		(uint64_t)hello->probed_kind,
-		(uint64_t)hello->is_uniform | (uint64_t)hello->traces << 1,
-		hello->schedule,
-		hello->output_place,
-		(uint64_t)hello->by_reference,
-		hello->host_id,
-		hello->process,
-		hello->input_fd,
-		hello->slot_count,
-		hello->gather_nonce,
-		hello->unique,
-		hello->memory_bytes,
-		hello->input_bytes,
-		hello->codec,
-		(uint64_t)hello->link,
-		hello->roles,
-		hello->shared_records,
-	};
 
-	_Static_assert(ARRAY_LEN(others) + OTHERS_AT == ARRAY_LEN(words),
-		       "all of them");
 	for (unsigned i = 0; i < keys->field_count; i++)
 		words[SHAPE_AT + 1 + i] = pack_field(&keys->fields[i]);
-	memcpy(words + OTHERS_AT, others, sizeof(others));
+	memcpy(words + NUMBERS_AT, (const uint8_t *)hello + NUMBERS_OFFSET,
+	       NUMBERS_BYTES);
+	words[UNIFORM_AT] |= (uint64_t)hello->traces << 1;
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
 		store_le64(bytes + 8 * i, words[i]);
 }
 
-/* Does each word fit its field?  Fields of 64 bits take any word. */
-static bool words_are_good(const uint64_t *others)
+/* Is each number one that its field can have?  Others may be any. */
+static bool numbers_are_good(const struct cluster_hello *hello)
 {
-	return others[1] <= SPLITTERS_SAMPLED &&
-	       others[2] <= SPLITTERS_SAMPLED && others[3] <= 3 &&
-	       others[4] <= UINT32_MAX &&
-	       others[6] <= CLUSTER_BY_REFERENCE_AUTO && others[12] <= 1 &&
-	       others[16] < CLUSTER_LINK_WISHES &&
-	       others[17] <= CLUSTER_ROLES_ALL;
+	return hello->wanted <= SPLITTERS_SAMPLED &&
+	       hello->probed_kind <= SPLITTERS_SAMPLED &&
+	       hello->is_uniform <= 1 && hello->schedule <= UINT32_MAX &&
+	       hello->by_reference <= CLUSTER_BY_REFERENCE_AUTO &&
+	       hello->unique <= 1 && hello->link < CLUSTER_LINK_WISHES &&
+	       hello->roles <= CLUSTER_ROLES_ALL;
 }
 
 int cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
 			 size_t byte_count)
 {
 	uint64_t words[CLUSTER_HELLO_BYTES / 8];
-	const uint64_t *others = words + OTHERS_AT;
 
 	if (byte_count < 8 || load_le64(bytes) != VERSION ||
 	    byte_count != CLUSTER_HELLO_BYTES)
@@ -142,29 +125,13 @@ int cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
 		words[i] = load_le64(bytes + 8 * i);
 	*hello = (struct cluster_hello){
-		.record_count = others[0],
-		.wanted = (enum splitters_kind)others[1],
-		.probed_kind = (enum splitters_kind)others[2],
-		.is_uniform = (others[3] & 1) != 0,
-		.schedule = (uint32_t)others[4],
-		.traces = (others[3] & 2) != 0,
-		.output_place = others[5],
-		.by_reference = (enum cluster_by_reference)others[6],
-		.host_id = others[7],
-		.process = others[8],
-		.input_fd = others[9],
-		.slot_count = others[10],
-		.gather_nonce = others[11],
-		.unique = others[12] != 0,
-		.memory_bytes = others[13],
-		.input_bytes = others[14],
-		.codec = others[15],
-		.link = (enum cluster_link_wish)others[16],
-		.roles = (unsigned)others[17],
-		.shared_records = others[18],
+		.traces = words[UNIFORM_AT] >> 1 & 1,
 	};
+	words[UNIFORM_AT] &= ~(uint64_t)2;
+	memcpy((uint8_t *)hello + NUMBERS_OFFSET, words + NUMBERS_AT,
+	       NUMBERS_BYTES);
 	return unpack_shape(&hello->shape, words + SHAPE_AT) &&
-			       words_are_good(others)
+			       numbers_are_good(hello)
 		       ? 0
 		       : -EBADMSG;
 }
@@ -326,7 +293,7 @@ static enum splitters_kind static_kind(const struct cluster_hello *hellos,
 			continue;
 		any = true;
 		ascii &= hellos[i].probed_kind == SPLITTERS_STATIC_95;
-		*is_uniform &= hellos[i].is_uniform;
+		*is_uniform &= hellos[i].is_uniform == 1;
 	}
 	/* Bytes on one rank and characters on another are not spread alike. */
 	for (unsigned i = 0; i < node_count && !ascii; i++)
@@ -418,7 +385,7 @@ uint64_t cluster_needed_bytes(const struct cluster_hello *hello,
 static int check_roles(const struct cluster_hello *hellos, unsigned node_count,
 		       bool *is_plain, struct failure *failure)
 {
-	unsigned any = 0, all = CLUSTER_ROLES_ALL;
+	uint64_t any = 0, all = CLUSTER_ROLES_ALL;
 
 	for (unsigned i = 0; i < node_count; i++) {
 		any |= hellos[i].roles;
@@ -510,7 +477,7 @@ int cluster_agree(struct cluster_agreement *agreement,
 		  struct failure *failure)
 {
 	const struct peer self = { own, names[own], &hellos[own] };
-	enum splitters_kind wanted = hellos[own].wanted;
+	uint64_t wanted = hellos[own].wanted;
 	bool is_uniform, is_plain;
 
 	assert(node_count > 0);

@@ -35,18 +35,22 @@ enum cluster_link_wish {
 	CLUSTER_LINK_WISHES,
 };
 
+/* All numbers from record_count on are told as they are, in this order. */
 struct cluster_hello {
 	struct record_shape shape;
-	bool unique;
+	bool traces;
+
 	uint64_t record_count;
-	enum splitters_kind wanted; /* AUTO, STATIC or SAMPLED */
+	uint64_t wanted; /* enum splitters_kind: AUTO, STATIC or SAMPLED */
 	/* What this rank has found in some of its keys; means nothing without
 	 * records. */
-	enum splitters_kind probed_kind;
-	bool is_uniform;
-	uint32_t schedule; /* cluster_schedule_number() */
-	bool traces;
-	enum cluster_by_reference by_reference; /* what the user wants */
+	uint64_t probed_kind; /* enum splitters_kind */
+	uint64_t is_uniform;  /* 0 or 1; `traces` is told beside it */
+	uint64_t schedule;    /* cluster_schedule_number() */
+	/* outpath_place() of what the rank writes alone; 0: it writes nothing
+	 * by itself, or that cannot be told. */
+	uint64_t output_place;
+	uint64_t by_reference; /* what the user wants */
 	/* Where ranks of the same machine find this rank's input
 	 * (cluster_by_reference.c): the machine, the process and the number of
 	 * its descriptor.  host_id 0: they cannot map it. */
@@ -57,27 +61,24 @@ struct cluster_hello {
 	/* 0: each rank has outputs of its own.  Else all write one file, and
 	 * leave this random number behind the records (cluster_output.c). */
 	uint64_t gather_nonce;
+	uint64_t unique; /* 0 or 1 */
 	/* Memory that the rank may have, at most; 0: it has not asked, since
 	 * its input is small.  And what its input takes of that. */
 	uint64_t memory_bytes;
 	uint64_t input_bytes;
 	uint64_t codec; /* of what is spilled: any number, the same for all */
-	enum cluster_link_wish link;
-	unsigned roles; /* bits as of cluster_roles_of() */
+	uint64_t link;	/* enum cluster_link_wish */
+	uint64_t roles; /* bits as of cluster_roles_of() */
 	/* Records of the files that all ranks read together, of which
 	 * record_count is this rank's part at first; CLUSTER_NOT_SHARED: its
 	 * input is its own. */
 	uint64_t shared_records;
-	/* outpath_place() of what the rank writes alone; 0: it writes nothing
-	 * by itself, or that cannot be told. */
-	uint64_t output_place;
 };
 
 #define CLUSTER_NOT_SHARED UINT64_MAX
 
-/* Little-endian words: a version, and the fields above in their order.  Of the
- * shape there are the size and, in a word each, KEY_FIELDS_MAX fields of the
- * key. */
+/* Little-endian words: a version; of the shape the size and, in a word each,
+ * KEY_FIELDS_MAX fields of the key; and the numbers above. */
 #define CLUSTER_HELLO_BYTES (8 * (21 + KEY_FIELDS_MAX))
 
 /* The most bytes of input that a rank may have.  A peer that tells of more ends

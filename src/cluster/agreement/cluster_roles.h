@@ -67,7 +67,7 @@ unsigned cluster_roles_of(const struct cluster_roles *roles, unsigned rank);
 int cluster_roles_check(const struct cluster_roles *roles, unsigned rank_count,
 			struct failure *failure);
 
-static inline bool cluster_roles_have(unsigned bits, enum cluster_role role)
+static inline bool cluster_roles_have(uint64_t bits, enum cluster_role role)
 {
 	return bits >> role & 1;
 }
