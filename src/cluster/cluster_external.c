@@ -91,8 +91,7 @@ static int wait_for_wave(struct joint_sort *joint, uint32_t read,
 {
 	int error = 0;
 
-	while (error == 0 && (external_rank_read_waves(joint->rank) < read ||
-			      external_rank_taken(joint->rank) < taken))
+	while (error == 0 && !external_rank_has_come(joint->rank, read, taken))
 		error = check_and_pause(joint);
 	return error ? error : external_rank_check(joint->rank, joint->failure);
 }
@@ -191,11 +190,12 @@ static int set_parts(struct joint_sort *joint)
 static int plan_merge(struct joint_sort *joint)
 {
 	uint64_t wanted_bytes[RANK_NODES_MAX];
-	const struct external_rank_part part = {
+	struct merge_request part = {
 		.index = &joint->runs.part,
+		.run_count = joint->runs.part.run_count,
 		.begin = run_cuts_begin(&joint->runs.cuts, joint->own),
 		.end = run_cuts_end(&joint->runs.cuts, joint->own),
-		.wanted_bytes = wanted_bytes,
+		.rank_bytes_max = wanted_bytes,
 	};
 
 	for (unsigned i = 0; i < joint->count; i++)
@@ -260,7 +260,7 @@ static uint64_t wave_bytes_of(const struct joint_sort *joint, uint32_t wave,
 static void expect_wave(struct joint_sort *joint, uint32_t wave)
 {
 	const struct merge_plan *merge = joint->rank->merge;
-	uint8_t *area = external_rank_area(joint->rank, wave);
+	uint8_t *area = joint->rank->received[wave % 2];
 	uint64_t at = 0;
 
 	for (unsigned i = 0; i < joint->count; i++) {
@@ -386,7 +386,7 @@ static int read_shares(struct joint_sort *joint, const uint64_t *told,
 static int open_output(struct joint_sort *joint)
 {
 	struct cluster_output *output = &joint->cluster->output;
-	const uint64_t own[] = { external_rank_lead_records(joint->rank),
+	const uint64_t own[] = { joint->rank->lead_records,
 				 part_records(joint) };
 	uint64_t first = 0, *told;
 	int error =

@@ -38,17 +38,16 @@ static bool append_kept(struct external_rank *rank)
 {
 	uint64_t begin_ns = clock_now_ns();
 	struct failure failure;
+	int error;
 
 	if (!rank->kept)
 		return true;
 	if (!wait_for(rank, &rank->kept_is_over, 0))
 		return false;
 	rank->kept_wait_ns = clock_now_ns() - begin_ns;
-	if (kept_runs_append(rank->kept, &rank->external->runs.index,
-			     &failure) == 0)
-		return true;
-	external_fail(rank->external, &failure);
-	return false;
+	error = kept_runs_append(rank->kept, &rank->external->runs.index,
+				 &failure);
+	return external_good(rank->external, error, &failure);
 }
 
 static void drive_runs(void *context, unsigned worker)
@@ -122,44 +121,25 @@ static void lay_out_areas(struct external_rank *rank)
 	}
 }
 
-uint8_t *external_rank_area(const struct external_rank *rank, uint32_t wave)
-{
-	return rank->received[wave % 2];
-}
-
 /* --- our part ------------------------------------------------------------- */
 
-static bool open_part(struct external_rank *rank,
-		      const struct external_rank_part *part)
+int external_rank_plan_part(struct external_rank *rank,
+			    struct merge_request *part, struct failure *failure)
 {
 	struct external *external = rank->external;
 	const struct external_plan *plan = &external->plan;
-	const struct merge_request request = {
-		.index = part->index,
-		.run_count = part->index->run_count,
-		.unique = external->config->sort->unique,
-		.piece_records =
-			external_plan_piece_records(plan, plan->free_batches),
-		.kernel = external->config->sort->kernel,
-		.begin = part->begin,
-		.end = part->end,
-		.rank_bytes_max = part->wanted_bytes,
-		.rank_count = rank->rank_count,
-		.piece_count_max = EXTERNAL_RANK_PIECES_MAX,
-	};
-
-	return external_open_pieces(external, &request);
-}
-
-int external_rank_plan_part(struct external_rank *rank,
-			    const struct external_rank_part *part,
-			    struct failure *failure)
-{
-	struct external *external = rank->external;
 
 	rank->has_part = part != NULL;
-	if (part && !open_part(rank, part))
-		return first_failure_get(&external->failure, failure);
+	if (part) {
+		part->unique = external->config->sort->unique;
+		part->piece_records =
+			external_plan_piece_records(plan, plan->free_batches);
+		part->kernel = external->config->sort->kernel;
+		part->rank_count = rank->rank_count;
+		part->piece_count_max = EXTERNAL_RANK_PIECES_MAX;
+		if (!external_open_pieces(external, part))
+			return first_failure_get(&external->failure, failure);
+	}
 	lay_out_areas(rank);
 	return 0;
 }
@@ -188,10 +168,10 @@ static void read_wave(void *context, unsigned worker)
 {
 	struct external_rank *rank = context;
 	struct failure failure;
+	int error = outgoing_read(&rank->outgoing, &failure);
 
 	(void)worker;
-	if (outgoing_read(&rank->outgoing, &failure) < 0)
-		external_fail(rank->external, &failure);
+	external_good(rank->external, error, &failure);
 	atomic_fetch_add_explicit(&rank->read_waves, 1, memory_order_release);
 }
 
@@ -218,11 +198,6 @@ int external_rank_start_sending(struct external_rank *rank,
 	if (error == 0 && wave_count > 0)
 		thread_pool_launch(&rank->sender, read_wave, rank);
 	return error;
-}
-
-uint32_t external_rank_read_waves(const struct external_rank *rank)
-{
-	return atomic_load_explicit(&rank->read_waves, memory_order_acquire);
 }
 
 const struct outgoing_message *external_rank_send(struct external_rank *rank,
@@ -312,14 +287,13 @@ void external_rank_give(struct external_rank *rank, uint32_t wave,
 	thread_pool_set(&rank->driver, &rank->given_waves, wave + 1);
 }
 
-uint32_t external_rank_taken(const struct external_rank *rank)
+bool external_rank_has_come(const struct external_rank *rank, uint32_t read,
+			    uint32_t taken)
 {
-	return atomic_load_explicit(&rank->taken_waves, memory_order_acquire);
-}
-
-uint64_t external_rank_lead_records(const struct external_rank *rank)
-{
-	return rank->lead_records;
+	return atomic_load_explicit(&rank->read_waves, memory_order_acquire) >=
+		       read &&
+	       atomic_load_explicit(&rank->taken_waves, memory_order_acquire) >=
+		       taken;
 }
 
 void external_rank_give_output(struct external_rank *rank,

@@ -46,6 +46,11 @@ struct external_rank {
 	const struct run_index *index;
 	const struct merge_plan *merge;
 	uint64_t index_bytes;
+	/* Memory for what arrives in even and in odd waves, while what the wave
+	 * before has brought is taken. */
+	uint8_t *received[2];
+	/* Once the lead has been taken: records of it that are ours. */
+	uint64_t lead_records;
 	/* What this rank may read of a shared input is given there, from the
 	 * start of the runs on.  NULL: it has an input of its own. */
 	struct reading_claims *claims;
@@ -68,8 +73,7 @@ struct external_rank {
 	uint64_t kept_wait_ns; /* for runs of others, after pass 1 */
 	struct outgoing outgoing;
 	struct given_runs own_given;
-	uint8_t *received[2]; /* for what arrives, of even and of odd waves */
-	uint8_t *areas[2];    /* for what goes out */
+	uint8_t *areas[2]; /* for what goes out */
 	size_t area_bytes, slots_bytes;
 	/* The driver and the sender each set theirs. */
 	_Atomic bool is_driving;
@@ -81,8 +85,7 @@ struct external_rank {
 	_Atomic uint32_t kept_is_over;
 	const uint8_t *const *received_runs[2]; /* before given_waves */
 	uint64_t records_max;			/* before output_is_open */
-	/* The leader of the reading team. */
-	uint64_t lead_records; /* before taken_waves */
+	/* The leader of the reading team, behind lead_records. */
 	_Atomic uint32_t taken_waves;
 };
 
@@ -123,20 +126,13 @@ bool external_rank_is_busy(const struct external_rank *rank);
 /* It does not: has it succeeded? */
 int external_rank_finish(struct external_rank *rank, struct failure *failure);
 
-/* What a merge of our part needs.  The index and the cuts are borrowed until
- * external_rank_close(). */
-struct external_rank_part {
-	const struct run_index *index; /* run_part.h */
-	const struct run_cut *begin, *end;
-	/* [rank]: external_rank_limits.wanted_bytes of each; of our own it is
-	 * UINT64_MAX. */
-	const uint64_t *wanted_bytes;
-};
-
-/* part is NULL: we get none.  Then there is no piece, no output, and nothing to
- * be given but the end: external_rank_give_output(). */
+/* Plan the merge of our part: the caller has set the index, the number of its
+ * runs, both cuts, and for rank_bytes_max external_rank_limits.wanted_bytes of
+ * each rank, of our own UINT64_MAX.  NULL: we get no part.  Then there is no
+ * piece, no output, and nothing to be given but the end:
+ * external_rank_give_output(). */
 int external_rank_plan_part(struct external_rank *rank,
-			    const struct external_rank_part *part,
+			    struct merge_request *part,
 			    struct failure *failure);
 
 /* What other ranks want of our runs, [rank_count], borrowed; there will be so
@@ -144,15 +140,9 @@ int external_rank_plan_part(struct external_rank *rank,
 int external_rank_start_sending(struct external_rank *rank,
 				const struct outgoing_wants *wants,
 				uint32_t wave_count, struct failure *failure);
-/* Waves that have been read, to be sent.  A failure is the rank's. */
-uint32_t external_rank_read_waves(const struct external_rank *rank);
 /* Read the next wave, while this one is sent: [rank_count] messages. */
 const struct outgoing_message *external_rank_send(struct external_rank *rank,
 						  uint32_t wave);
-
-/* Memory for what arrives in this wave: it arrives while what the wave before
- * has brought is taken. */
-uint8_t *external_rank_area(const struct external_rank *rank, uint32_t wave);
 
 void external_rank_start_merge(struct external_rank *rank);
 /* The blocks for piece `wave` have arrived: those of run r are at received[r],
@@ -160,10 +150,10 @@ void external_rank_start_merge(struct external_rank *rank);
  * been. */
 void external_rank_give(struct external_rank *rank, uint32_t wave,
 			const uint8_t *const *received);
-/* Pieces that have been taken out of the area. */
-uint32_t external_rank_taken(const struct external_rank *rank);
-/* When the lead has been taken: records of it that are ours. */
-uint64_t external_rank_lead_records(const struct external_rank *rank);
+/* So many waves have been read, to be sent, and so many pieces taken out of the
+ * area.  A failure is the rank's. */
+bool external_rank_has_come(const struct external_rank *rank, uint32_t read,
+			    uint32_t taken);
 /* The output is open, for so many records at most; until then nothing is handed
  * over to its sink.  NULL, of a rank that gets no part: all waves are over. */
 void external_rank_give_output(struct external_rank *rank,

@@ -6,10 +6,8 @@
  * What a file calls stands above it:
  *
  *      external_sort.c   external_rank.c      a sort's life, here or of a rank
- *      external_merge.c                       runs into the output
- *      external_runs.c                        the input into runs
+ *      external_passes.c                      input into runs, into the output
  *      external_ordering.c                    a batch into order, to a sink
- *      external_fetch.c                       large records, by their keys
  *      external_meter.c                       what passes take
  *
  * Functions that return a bool return false if the run has failed; the reason
@@ -74,7 +72,7 @@ struct external_ordering {
 };
 
 /* The runs, and the scratch files that they lie in.
- * Written by external_runs.c. */
+ * Written by external_passes.c. */
 struct external_runs {
 	struct run_index index;
 	struct run_sink sink;
@@ -86,7 +84,7 @@ struct external_runs {
 };
 
 /* The merge that is under way, and what all merges have come to.
- * Written by external_merge.c. */
+ * Written by external_passes.c. */
 struct external_merge {
 	struct merge_plan plan;
 	/* The leader of the reading team. */
@@ -133,6 +131,15 @@ static inline void external_fail(struct external *external,
 	first_failure_note(&external->failure, failure);
 }
 
+/* False: there was an error, and *failure is noted. */
+static inline bool external_good(struct external *external, int error,
+				 const struct failure *failure)
+{
+	if (error)
+		external_fail(external, failure);
+	return error == 0;
+}
+
 /* --- external_sort.c ------------------------------------------------------ */
 
 /* A sort that has not begun: *own has its memory.  given: where its batches go,
@@ -155,7 +162,20 @@ void external_fill_result(const struct external *external,
 /* Give back all that is still open, however far the sort has come. */
 void external_close(struct external *external);
 
-/* --- external_merge.c ----------------------------------------------------- */
+/* --- external_passes.c ---------------------------------------------------- */
+
+/* Open the scratch files, if they are not open yet. */
+bool external_open_scratch(struct external *external);
+/* The same, with room for what the plan expects; before the first stripe. */
+bool external_begin_scratch(struct external *external);
+/* Where scratch files are memory: let them take no more than is left of it. */
+void external_bound_scratch(struct external *external);
+
+/* Pass 1. */
+bool external_make_runs(struct external *external);
+
+/* Count after that how many runs there are, and will be of what is full. */
+void external_count_runs(struct external *external);
 
 /* Pass 2, and what must be merged before. */
 bool external_merge_all(struct external *external);
@@ -184,37 +204,6 @@ bool external_run_merge(struct external *external, pipeline_fill_fn *fill,
 			pipeline_empty_fn *empty, pipeline_tidy_fn *tidy,
 			void *context);
 
-/* --- external_runs.c ------------------------------------------------------ */
-
-/* Pass 1. */
-bool external_make_runs(struct external *external);
-
-/* Count after that how many runs there are, and will be of what is full. */
-void external_count_runs(struct external *external);
-
-/* Open the scratch files, if they are not open yet. */
-bool external_open_scratch(struct external *external);
-/* The same, with room for what the plan expects; before the first stripe. */
-bool external_begin_scratch(struct external *external);
-/* Where scratch files are memory: let them take no more than is left of it. */
-void external_bound_scratch(struct external *external);
-
-/* Spill a batch as one more run; sort it in place as one. */
-bool external_spill(struct external *external, struct batch *batch);
-bool external_keep(struct external *external, struct batch *batch);
-
-/* Begin a run that is the merge of others, with room for so many blocks; bring
- * a batch of it to its end; and let it take the place of runs [first, first +
- * count). */
-bool external_begin_merged(struct external *external, uint32_t block_count);
-bool external_order_to_run(struct external *external, struct batch *batch);
-bool external_replace_runs(struct external *external, unsigned first,
-			   unsigned count);
-
-/* Wait until all runs lie in their files.  They may be read then, and the
- * output may have their slots. */
-bool external_finish_runs(struct external *external);
-
 /* --- external_ordering.c -------------------------------------------------- */
 
 /* The team's threads; memory for the orderer, whose sinks may have chunks of
@@ -237,12 +226,6 @@ bool external_check_sink(struct external *external, struct sink *sink);
  * of records that were counted. */
 bool external_order_keys(struct external *external, struct batch *batch);
 bool external_write_counted(struct external *external);
-
-/* --- external_fetch.c ----------------------------------------------------- */
-
-/* The batch, sorted in place, has the keys of all records: bring these to the
- * output's sink. */
-bool external_fetch(struct external *external, const struct batch *batch);
 
 /* --- external_meter.c ----------------------------------------------------- */
 

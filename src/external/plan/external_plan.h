@@ -91,7 +91,7 @@ enum external_way {
 	/* The records are sorted in runs, and these are merged. */
 	EXTERNAL_BY_RUNS,
 	/* The records are large: only their keys are sorted, in one batch, and
-	 * each record is fetched once (external_fetch.c).  The batch's records
+	 * each record is fetched once (external_ordering.c).  The batch's records
 	 * are the keys then. */
 	EXTERNAL_BY_KEYS,
 	/* The records are so small that they are counted (record_counts.h):

@@ -1,9 +1,259 @@
 /*
- * external_merge.c - pass 2: the runs into the output, piece by piece
+ * external_passes.c - the input into sorted runs, and these into the output,
+ * piece by piece
  */
 #include <errno.h>
 
+#include "base/format.h"
 #include "external/external_state.h"
+#include "sort/sort_setup.h"
+#include "system/allowance.h"
+
+/* --- scratch files -------------------------------------------------------- */
+
+static void hold_files(struct external_runs *runs, const struct output *output)
+{
+	int fds[SCRATCH_DIRECTORIES_MAX + OUTPUT_FILES_MAX];
+	unsigned count = 0;
+
+	for (unsigned d = 0; d < runs->scratch.directory_count; d++) {
+		fds[count] = scratch_plain_fd(&runs->scratch, d);
+		count += fds[count] >= 0;
+	}
+	for (unsigned i = 0; i < output->file_count; i++)
+		fds[count++] = output->files[i].fd;
+	file_hold_open(&runs->hold, fds, count);
+}
+
+bool external_open_scratch(struct external *external)
+{
+	const struct external_config *config = external->config;
+	struct scratch *scratch = &external->runs.scratch;
+	struct failure failure;
+	int error = 0;
+
+	if (scratch->directory_count == 0)
+		error = scratch_open(scratch, config->scratch_paths,
+				     config->scratch_count, &failure);
+	return external_good(external, error, &failure);
+}
+
+/* The scratch files get what the sort, which is yet to take some of its memory,
+ * and the output leave. */
+void external_bound_scratch(struct external *external)
+{
+	const struct external_request *request = &external->request;
+	uint64_t own = allowance_taken_bytes(), bytes;
+	struct allowance allowance;
+
+	if (request->ranks.rank_count > 1 ||
+	    !scratch_has_memory(&external->runs.scratch))
+		return;
+	own = request->memory_bytes - MIN(request->memory_bytes, own);
+	own += request->output_bytes;
+	allowance_read(&allowance);
+	bytes = allowance.file_bytes;
+	bytes -= MIN(bytes, own);
+	if (external->reading.is_stream &&
+	    sort_setup_output_memory(external->config->sort, 1) > 0)
+		bytes /= 2;
+	scratch_bound_memory(&external->runs.scratch,
+			     bytes - bytes / RAMDISK_KERNEL_PART);
+}
+
+bool external_begin_scratch(struct external *external)
+{
+	struct external_runs *runs = &external->runs;
+	uint64_t bytes = external->plan.scratch_bytes;
+	struct failure failure;
+	int error = 0;
+
+	if (runs->has_begun)
+		return true;
+	if (!external_open_scratch(external))
+		return false;
+	external_bound_scratch(external);
+	if (bytes > 0)
+		error = scratch_reserve(&runs->scratch, bytes, &failure);
+	if (!external_good(external, error, &failure))
+		return false;
+	hold_files(runs, &external->ordering.destination.files);
+	runs->has_begun = true;
+	return true;
+}
+
+/* --- runs ----------------------------------------------------------------- */
+
+/* The stream's length was not known: its index is full before its end. */
+static int refuse_stream(const struct external *external,
+			 const struct batch *batch, struct failure *failure)
+{
+	uint64_t records = batch->first_record + batch->record_count;
+	bool is_given = external->config->sort->memory_bytes > 0;
+	char read[FORMAT_SIZE_BYTES], memory[FORMAT_SIZE_BYTES];
+
+	format_size_down(read, records * external->request.shape.size);
+	format_size_up(memory, external->request.memory_bytes);
+	return failure_set(failure, EXIT_RESOURCES,
+			   is_given ? "--memory" : "memory", 0,
+			   "%s are too little for a stream with these keys: "
+			   "their index is full after %s; sort a file, or with "
+			   "more memory",
+			   memory, read);
+}
+
+static bool begin_run(struct external *external, const struct batch *batch)
+{
+	struct run_index *index = &external->runs.index;
+	uint64_t blocks =
+		DIV_ROUND_UP(batch->record_count, external->plan.block_records);
+	struct failure failure;
+	int error;
+
+	if (external->reading.is_stream &&
+	    index->block_count + blocks > external->plan.index_blocks)
+		error = refuse_stream(external, batch, &failure);
+	else
+		error = run_index_begin(index,
+					external->config->ranks.input_begin +
+						batch->first_record,
+					batch->record_count, (uint32_t)blocks,
+					&failure);
+	return external_good(external, error, &failure);
+}
+
+static bool order_to_run(struct external *external, struct batch *batch)
+{
+	struct external_runs *runs = &external->runs;
+
+	if (!external_order(external, batch, &runs->sink))
+		return false;
+	atomic_fetch_add_explicit(
+		&runs->spilled_records,
+		orderer_record_count(&external->ordering.orderer),
+		memory_order_relaxed);
+	return true;
+}
+
+static bool spill(struct external *external, struct batch *batch)
+{
+	return external_begin_scratch(external) && begin_run(external, batch) &&
+	       order_to_run(external, batch);
+}
+
+/* The keys of the blocks that the run is counted in. */
+static void index_resident(struct run_index *index, struct batch *batch)
+{
+	struct run *run = &index->runs[index->run_count - 1];
+	uint32_t block = run_index_extend(index, batch->record_count);
+	uint32_t size = index->shape.size;
+
+	run->resident = batch;
+	for (; block < index->block_count; block++) {
+		struct run_block *own = &index->blocks[block];
+
+		/* Another rank gets it as if it were stored. */
+		own->stored_bytes = own->record_count * size;
+		run_index_set_key(index, block,
+				  batch->records +
+					  batch_slot(batch, own->first_record) *
+						  size);
+	}
+}
+
+static bool keep(struct external *external, struct batch *batch)
+{
+	if (!begin_run(external, batch) ||
+	    !external_sort_in_place(external, batch))
+		return false;
+	index_resident(&external->runs.index, batch);
+	return true;
+}
+
+static bool finish_runs(struct external *external)
+{
+	return external_check_sink(external, &external->runs.sink.sink);
+}
+
+void external_count_runs(struct external *external)
+{
+	struct external_runs *runs = &external->runs;
+
+	runs->made_count =
+		runs->index.run_count + external->pipeline.full.count;
+	if (external->given)
+		runs->made_count += atomic_load_explicit(
+			&external->given->offered, memory_order_relaxed);
+}
+
+/* --- pass 1 ------------------------------------------------------------- */
+
+static bool begin_reading(struct external *external)
+{
+	struct reading *reading = &external->reading;
+	struct failure failure;
+	int error = reading_begin(reading, &external->runs.index.key_shape,
+				  external->read_memory, &failure);
+
+	return external_good(external, error, &failure);
+}
+
+static int fill_batch(void *context, unsigned lane, struct batch *batch)
+{
+	struct external *external = context;
+
+	return reading_fill(&external->reading, lane, batch);
+}
+
+/* The last batch of a lane may be empty. */
+static bool give_away(struct external *external, struct batch *batch)
+{
+	uint64_t input_count = batch->record_count;
+
+	if (!external_sort_in_place(external, batch))
+		return false;
+	return batch->record_count == 0 ||
+	       given_runs_offer(external->given, batch,
+				external->config->ranks.input_begin +
+					batch->first_record,
+				input_count);
+}
+
+static bool empty_batch(void *context, struct batch *batch)
+{
+	struct external *external = context;
+
+	return external->given ? give_away(external, batch)
+			       : spill(external, batch);
+}
+
+bool external_make_runs(struct external *external)
+{
+	const struct external_plan *plan = &external->plan;
+	unsigned lane_count = plan->lane_count;
+	struct pipeline_run run = {
+		.fill = fill_batch,
+		.empty = empty_batch,
+		.context = external,
+		.lane_count = lane_count,
+		.free_wanted =
+			lane_count + (plan->batch_count > lane_count + 2),
+		.free_at_end = plan->way == EXTERNAL_BY_KEYS ? 0 : 1,
+	};
+	bool good;
+
+	if (external->given)
+		run.free_at_end = plan->batch_count;
+	external_begin_pass(external, EXTERNAL_RUNS);
+	good = begin_reading(external);
+	for (unsigned l = 0; good && l < lane_count; l++)
+		run.to_come[l] = reading_to_come(&external->reading, l);
+	good = good && pipeline_run(&external->pipeline, &run) &&
+	       finish_runs(external);
+	external_end_pass(external);
+	reading_end(&external->reading);
+	return good;
+}
 
 /* --- the reading team: fill a batch with a piece -------------------------- */
 
@@ -63,7 +313,7 @@ int external_fill_piece(struct external *external, struct batch *batch)
 	return (int)(merge->plan.piece_count - pieces->next_piece);
 }
 
-static int fill(void *context, unsigned lane, struct batch *batch)
+static int fill_piece(void *context, unsigned lane, struct batch *batch)
 {
 	(void)lane;
 	return external_fill_piece(context, batch);
@@ -151,7 +401,7 @@ static bool empty_to_output(void *context, struct batch *batch)
 
 static bool empty_to_run(void *context, struct batch *batch)
 {
-	return external_order_to_run(context, batch);
+	return order_to_run(context, batch);
 }
 
 /* Where a piece has little of each run, reads are small, and more of them take
@@ -198,9 +448,7 @@ bool external_open_pieces(struct external *external,
 	if (error == 0)
 		error = piece_source_open(&merge->pieces, &source, &failure);
 	merge->piece_count = merge->plan.piece_count;
-	if (error)
-		external_fail(external, &failure);
-	return error == 0;
+	return external_good(external, error, &failure);
 }
 
 void external_close_pieces(struct external_merge *merge)
@@ -270,10 +518,11 @@ static bool merge_runs(struct external *external, unsigned first,
 
 	external_begin_pass(external, ends ? EXTERNAL_OUTPUT : EXTERNAL_MERGES);
 	good = external_open_pieces(external, &request) &&
-	       external_run_merge(external, fill, empty, tidy_up, external);
+	       external_run_merge(external, fill_piece, empty, tidy_up,
+				  external);
 	/* What is still being written belongs to this pass. */
 	if (good && !ends)
-		good = external_finish_runs(external);
+		good = finish_runs(external);
 	if (good && !ends)
 		release_pieces(external, external->merge.piece_count);
 	external_end_pass(external);
@@ -288,17 +537,21 @@ static bool merge_runs(struct external *external, unsigned first,
 static bool merge_into_run(struct external *external, unsigned first,
 			   unsigned count)
 {
-	const struct run *runs = external->runs.index.runs;
+	struct run_index *index = &external->runs.index;
 	uint32_t blocks = 0;
+	struct failure failure;
+	int error;
 
 	for (unsigned r = first; r < first + count; r++)
-		blocks += runs[r].block_count;
-	if (!external_begin_merged(external, 2 * blocks) ||
-	    !merge_runs(external, first, count, empty_to_run) ||
-	    !external_replace_runs(external, first, count))
+		blocks += index->runs[r].block_count;
+	/* run_index_replace() sets its range of the input. */
+	error = run_index_begin(index, 0, 0, 2 * blocks, &failure);
+	if (!external_good(external, error, &failure) ||
+	    !merge_runs(external, first, count, empty_to_run))
 		return false;
 	external->merge.merge_count++;
-	return true;
+	error = run_index_replace(index, first, count, &failure);
+	return external_good(external, error, &failure);
 }
 
 static bool refuse_parts(struct external *external, unsigned runs_max)
@@ -342,14 +595,14 @@ static bool merge_until(struct external *external, unsigned runs_max)
 	return true;
 }
 
-/* --- the pass ------------------------------------------------------------- */
+/* --- pass 2 ------------------------------------------------------------- */
 
 static bool spill_oldest(struct external *external)
 {
 	struct pipeline *pipeline = &external->pipeline;
 	struct batch *batch = pipeline_take(&pipeline->full);
 
-	if (!external_spill(external, batch))
+	if (!spill(external, batch))
 		return false;
 	pipeline_add(pipeline, batch);
 	return true;
@@ -360,7 +613,7 @@ static bool keep_rest(struct external *external)
 	struct batch *batch;
 
 	while ((batch = pipeline_take(&external->pipeline.full))) {
-		if (!external_keep(external, batch))
+		if (!keep(external, batch))
 			return false;
 		external->merge.resident_count++;
 	}
@@ -370,11 +623,9 @@ static bool keep_rest(struct external *external)
 static bool order_runs(struct external *external)
 {
 	struct failure failure;
+	int error = run_index_order(&external->runs.index, &failure);
 
-	if (run_index_order(&external->runs.index, &failure) == 0)
-		return true;
-	external_fail(external, &failure);
-	return false;
+	return external_good(external, error, &failure);
 }
 
 /* How many runs one merge may have, unless the ranks have agreed on that. */
@@ -401,7 +652,7 @@ bool external_settle_runs(struct external *external, unsigned free_count,
 			find_runs_max(external, agreed)))
 		if (!spill_oldest(external))
 			return false;
-	return external_finish_runs(external) && keep_rest(external) &&
+	return finish_runs(external) && keep_rest(external) &&
 	       order_runs(external) &&
 	       merge_until(external, find_runs_max(external, agreed));
 }
