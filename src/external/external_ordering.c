@@ -1,7 +1,6 @@
 /*
  * external_ordering.c - the ordering team: a batch into order, and to a sink
  */
-#include <assert.h>
 #include <stdlib.h>
 
 #include "external/external_state.h"
@@ -249,14 +248,12 @@ static int fill_chunk(struct fetcher *fetcher, const struct chunk *chunk,
 	for (uint64_t i = 0; i < count; i++) {
 		struct fragment fragment =
 			find_fragment(fetcher->fetching, chunk, i);
-		struct read_extent extent;
-		const uint8_t *bytes;
-		int ret = read_ahead_take(&fetcher->reads, &extent, &bytes,
-					  failure);
+		/* next_extent() names the same ones. */
+		const uint8_t *bytes = read_ahead_bytes(
+			&fetcher->reads, fragment.length_bytes, failure);
 
-		if (ret < 0)
-			return ret;
-		assert(ret == 1); /* next_extent() names the same ones */
+		if (!bytes)
+			return -EIO;
 		memcpy(target + fragment.at_bytes, bytes,
 		       fragment.length_bytes);
 	}

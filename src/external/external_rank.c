@@ -319,20 +319,14 @@ void external_rank_end_kept(struct external_rank *rank)
 
 static int open_kept(struct external_rank *rank, struct failure *failure)
 {
-	const struct external *external = rank->external;
+	struct external *external = rank->external;
 	const struct external_config *config = external->config;
 	const struct kept_runs_request request = {
 		.plan = &external->plan,
 		.shape = &external->request.shape,
 		.giver_count = config->ranks.giver_count,
 		.unique = config->sort->unique,
-		.scratch = &rank->external->runs.scratch,
-		.kernel = config->sort->kernel,
-		.codec = config->codec,
-		.cpu_count = external_codec_cpus(external),
-		.work = external_request_work(&external->request,
-					      &external->plan,
-					      config->least_link),
+		.sink = external_run_sink(external),
 		.memory = external->kept_memory,
 		.topology = &external->topology,
 	};

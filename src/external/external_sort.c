@@ -136,7 +136,7 @@ static int lay_out_memory(struct external *external, struct failure *failure)
 /* --- sinks ---------------------------------------------------------------- */
 
 /* The ranks of a machine share its CPUs, as their workers do. */
-unsigned external_codec_cpus(const struct external *external)
+static unsigned codec_cpus(const struct external *external)
 {
 	unsigned cpus = external->topology.cpu_count;
 
@@ -164,10 +164,11 @@ static void place_staging(const struct external *external)
 		    (unsigned)node);
 }
 
-static void open_sinks(struct external *external)
+struct run_sink_request external_run_sink(struct external *external)
 {
 	const struct external_plan *plan = &external->plan;
-	const struct run_sink_request runs = {
+
+	return (struct run_sink_request){
 		.index = &external->runs.index,
 		.scratch = &external->runs.scratch,
 		.kernel = external->config->sort->kernel,
@@ -177,13 +178,19 @@ static void open_sinks(struct external *external)
 		.chunk_bytes = plan->run_chunk_bytes,
 		.depth = plan->write_depth,
 		.codec = external->config->codec,
-		.cpu_count = external_codec_cpus(external),
+		.cpu_count = codec_cpus(external),
 		.work = external_request_work(&external->request, plan,
 					      external->config->least_link),
 		.encoder_memory = external->encoder_memory,
 		.encoder_bytes = plan->encoder_bytes,
 		.encoder_count = external->request.worker_count,
 	};
+}
+
+static void open_sinks(struct external *external)
+{
+	const struct external_plan *plan = &external->plan;
+	const struct run_sink_request runs = external_run_sink(external);
 
 	place_staging(external);
 	run_sink_open(&external->runs.sink, &runs);

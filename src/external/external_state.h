@@ -151,8 +151,8 @@ struct external *external_new(const struct external_config *config,
 /* All that comes before the first pass: input, plan, memory, files, threads. */
 int external_prepare(struct external *external, struct failure *failure);
 
-/* CPUs that compress blocks. */
-unsigned external_codec_cpus(const struct external *external);
+/* What the sink of runs needs, with a slot and an encoder for each worker. */
+struct run_sink_request external_run_sink(struct external *external);
 
 /* Say after the last pass what it has come to: all but the times. */
 void external_fill_result(const struct external *external,

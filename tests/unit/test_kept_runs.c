@@ -49,7 +49,9 @@ static void open_all(bool unique)
 		.shape = &shape,
 		.giver_count = SOURCES,
 		.unique = unique,
-		.scratch = &scratch,
+		.sink = { .scratch = &scratch,
+			  .slot_bytes = PAGE_BYTES,
+			  .chunk_bytes = 2 * BLOCK_RECORDS * RECORD_BYTES },
 		.topology = &topology,
 	};
 

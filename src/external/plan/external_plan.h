@@ -91,8 +91,8 @@ enum external_way {
 	/* The records are sorted in runs, and these are merged. */
 	EXTERNAL_BY_RUNS,
 	/* The records are large: only their keys are sorted, in one batch, and
-	 * each record is fetched once (external_ordering.c).  The batch's records
-	 * are the keys then. */
+	 * each record is fetched once (external_ordering.c).  The batch's
+	 * records are the keys then. */
 	EXTERNAL_BY_KEYS,
 	/* The records are so small that they are counted (record_counts.h):
 	 * batches pass through the memory, and the output is written from what

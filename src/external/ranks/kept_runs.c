@@ -329,20 +329,7 @@ static int open_giver(struct kept_runs *kept, struct kept_giver *giver,
 {
 	const struct kept_runs_request *request = &kept->request;
 	const struct external_plan *plan = request->plan;
-	struct run_sink_request sink = {
-		.index = &giver->index,
-		.scratch = request->scratch,
-		.kernel = request->kernel,
-		.slot_count = KEPT_RUNS_SLOTS,
-		.slot_bytes = plan->slot_bytes,
-		.chunk_bytes = plan->run_chunk_bytes,
-		.depth = KEPT_RUNS_SLOTS - 1,
-		.codec = request->codec,
-		.cpu_count = request->cpu_count,
-		.work = request->work,
-		.encoder_bytes = plan->encoder_bytes,
-		.encoder_count = 1,
-	};
+	struct run_sink_request sink = request->sink;
 
 	run_index_init(&giver->index, request->shape, plan->block_records);
 	giver->last_key = malloc(giver->index.key_shape.size);
@@ -350,7 +337,11 @@ static int open_giver(struct kept_runs *kept, struct kept_giver *giver,
 		return failure_no_memory(failure);
 	for (unsigned i = 0; i < 2; i++, memory += plan->kept_message_bytes)
 		giver->messages[i] = memory;
+	sink.index = &giver->index;
 	sink.memory = memory;
+	sink.slot_count = KEPT_RUNS_SLOTS;
+	sink.depth = KEPT_RUNS_SLOTS - 1;
+	sink.encoder_count = 1;
 	sink.encoder_memory = memory + KEPT_RUNS_SLOTS * plan->slot_bytes;
 	run_sink_open(&giver->sink, &sink);
 	return 0;

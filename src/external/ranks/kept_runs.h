@@ -35,13 +35,9 @@ struct kept_runs_request {
 	const struct external_plan *plan;
 	const struct record_shape *shape;
 	unsigned giver_count;
-	bool unique; /* givers may have dropped records */
-	struct scratch *scratch;
-	enum cpu_level kernel;
-	struct codec codec;
-	unsigned cpu_count;
-	struct codec_work work;
-	uint8_t *memory; /* plan->kept_bytes, page aligned */
+	bool unique;		      /* givers may have dropped records */
+	struct run_sink_request sink; /* as of this rank's own runs */
+	uint8_t *memory;	      /* plan->kept_bytes, page aligned */
 	const struct topology *topology;
 };
 

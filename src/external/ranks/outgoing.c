@@ -4,6 +4,7 @@
 #include "external/ranks/outgoing.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,26 +73,23 @@ bool outgoing_wants_are_good(const struct outgoing_wants *wants,
 
 /* --- the order of the blocks ---------------------------------------------- */
 
-static uint32_t range_begin(const struct outgoing *outgoing,
-			    const struct outgoing_cursor *at)
+/* Where the piece of a wave, or the one behind it, begins in the run at hand.
+ */
+static uint32_t block_at(const struct outgoing *outgoing,
+			 const struct outgoing_cursor *at, uint32_t ahead)
 {
 	const struct outgoing_wants *wants = &outgoing->request.wants[at->rank];
 
 	if (at->wave >= wants->piece_count)
 		return 0;
-	return block_of(wants, outgoing->request.index->run_count, at->wave,
-			at->run);
+	return block_of(wants, outgoing->request.index->run_count,
+			at->wave + ahead, at->run);
 }
 
 static uint32_t range_end(const struct outgoing *outgoing,
 			  const struct outgoing_cursor *at)
 {
-	const struct outgoing_wants *wants = &outgoing->request.wants[at->rank];
-
-	if (at->wave >= wants->piece_count)
-		return 0;
-	return block_of(wants, outgoing->request.index->run_count, at->wave + 1,
-			at->run);
+	return block_at(outgoing, at, 1);
 }
 
 /* Step to the beginning of the next run's blocks. */
@@ -106,7 +104,7 @@ static void step_to_range(const struct outgoing *outgoing,
 		}
 	}
 	if (outgoing->request.index->run_count > 0)
-		at->block = range_begin(outgoing, at);
+		at->block = block_at(outgoing, at, 0);
 }
 
 static struct outgoing_cursor first_place(const struct outgoing *outgoing)
@@ -114,7 +112,7 @@ static struct outgoing_cursor first_place(const struct outgoing *outgoing)
 	struct outgoing_cursor at = { 0 };
 
 	if (outgoing->request.index->run_count > 0)
-		at.block = range_begin(outgoing, &at);
+		at.block = block_at(outgoing, &at, 0);
 	return at;
 }
 
@@ -165,35 +163,17 @@ static bool next_unit(void *context, struct read_extent *extent)
 
 /* --- a wave --------------------------------------------------------------- */
 
-/* 0 or -errno with *failure filled. */
+/* next_unit() names each such block.  0 or -errno with *failure filled. */
 static int copy_stored(struct outgoing *outgoing, const struct run_block *block,
 		       uint8_t *target, struct failure *failure)
 {
-	if (outgoing->unit_bytes == 0) {
-		struct read_extent extent;
-		int ret = read_ahead_take(&outgoing->reads, &extent,
-					  &outgoing->unit, failure);
+	const uint8_t *bytes = read_ahead_bytes(&outgoing->reads,
+						block->stored_bytes, failure);
 
-		if (ret < 0)
-			return ret;
-		assert(ret == 1); /* next_unit() names each such block */
-		outgoing->unit_bytes = extent.length_bytes;
-	}
-	memcpy(target, outgoing->unit, block->stored_bytes);
-	outgoing->unit += block->stored_bytes;
-	outgoing->unit_bytes -= block->stored_bytes;
+	if (!bytes)
+		return -EIO;
+	memcpy(target, bytes, block->stored_bytes);
 	return 0;
-}
-
-/* The block lies in a batch that has been sorted in place. */
-static void gather_block(const struct outgoing *outgoing,
-			 const struct batch *resident,
-			 const struct run_block *block, uint8_t *target)
-{
-	outgoing->gather(target, resident->records,
-			 outgoing->request.index->shape.size,
-			 resident->sorted + block->first_record,
-			 block->record_count, batch_slot_mask(resident));
 }
 
 /* The blocks of one run for one rank, to *target, which goes on behind them. */
@@ -210,7 +190,9 @@ static int copy_range(struct outgoing *outgoing, uint8_t **target,
 		const struct run_block *block = &index->blocks[at->block];
 
 		if (resident)
-			gather_block(outgoing, resident, block, *target);
+			batch_gather(resident, outgoing->gather,
+				     index->shape.size, block->first_record,
+				     block->record_count, *target);
 		else
 			error = copy_stored(outgoing, block, *target, failure);
 		*target += block->stored_bytes;

@@ -61,9 +61,6 @@ struct outgoing {
 	struct outgoing_message *messages[2];
 	struct read_ahead reads;
 	struct outgoing_cursor ahead, at; /* to be read; to be copied */
-	/* What is left of the unit at hand. */
-	const uint8_t *unit;
-	uint32_t unit_bytes;
 };
 
 /* Do the blocks of each run ascend with the pieces, from first[run] to

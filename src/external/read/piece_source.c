@@ -3,7 +3,6 @@
  */
 #include "external/read/piece_source.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,28 +165,6 @@ static int refuse_block(const struct piece_source *pieces,
 			   (unsigned long long)block->offset_bytes, finding);
 }
 
-/* The next block that the worker has read.  NULL: *failure is filled. */
-static const uint8_t *take_block(struct piece_reader *own,
-				 uint32_t stored_bytes, struct failure *failure)
-{
-	const uint8_t *bytes;
-
-	if (own->unit_bytes == 0) {
-		struct read_extent extent;
-		int ret = read_ahead_take(&own->reads, &extent, &own->bytes,
-					  failure);
-
-		if (ret < 0)
-			return NULL;
-		assert(ret == 1); /* next_unit() names each such block */
-		own->unit_bytes = extent.length_bytes;
-	}
-	bytes = own->bytes;
-	own->bytes += stored_bytes;
-	own->unit_bytes -= stored_bytes;
-	return bytes;
-}
-
 /* Where a block lies that has come from another rank. */
 static const uint8_t *find_received(const struct piece_source *pieces,
 				    const struct piece_item *item)
@@ -213,7 +190,8 @@ static int copy_block(struct piece_reader *own, const struct piece_item *item,
 	const uint8_t *bytes =
 		run->is_received
 			? find_received(pieces, item)
-			: take_block(own, block->stored_bytes, failure);
+			: read_ahead_bytes(&own->reads, block->stored_bytes,
+					   failure);
 
 	if (!bytes)
 		return -EIO;
@@ -228,18 +206,6 @@ static int copy_block(struct piece_reader *own, const struct piece_item *item,
 		return refuse_block(pieces, item, "they cannot be decompressed",
 				    failure);
 	return 0;
-}
-
-/* The block lies in a batch that has been sorted in place. */
-static void gather_block(const struct piece_source *pieces,
-			 const struct batch *resident, uint32_t number,
-			 uint8_t *target)
-{
-	const struct run_block *block = &pieces->plan->index->blocks[number];
-
-	pieces->gather(target, resident->records, pieces->source.record_size,
-		       resident->sorted + block->first_record,
-		       block->record_count, batch_slot_mask(resident));
 }
 
 /* The slot that the block's records go to, behind the run's rest. */
@@ -261,6 +227,7 @@ static int bring(struct piece_reader *own, const struct piece_item *item,
 	const struct piece_source *pieces = own->source;
 	const struct batch *resident =
 		run_of(pieces->plan, item->run)->resident;
+	const struct run_block *block;
 	uint32_t record_size = pieces->source.record_size;
 	uint8_t *target;
 	int error = 0;
@@ -279,10 +246,11 @@ static int bring(struct piece_reader *own, const struct piece_item *item,
 			       rest->record_count * record_size);
 		return 0;
 	}
-	run->record_count =
-		pieces->plan->index->blocks[item->block].record_count;
+	block = &pieces->plan->index->blocks[item->block];
+	run->record_count = block->record_count;
 	if (resident)
-		gather_block(pieces, resident, item->block, target);
+		batch_gather(resident, pieces->gather, record_size,
+			     block->first_record, block->record_count, target);
 	else
 		error = copy_block(own, item, target, failure);
 	return error;

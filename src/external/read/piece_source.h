@@ -36,8 +36,6 @@ struct piece_reader {
 	unsigned worker;
 	struct piece_cursor ahead; /* what is to be read next */
 	struct piece_cursor at;	   /* what is to be copied next */
-	const uint8_t *bytes;	   /* of the unit at hand */
-	uint32_t unit_bytes;	   /* that are left of it */
 };
 
 /* What lies behind the end of a piece, of the blocks that it has of a run. */

@@ -82,6 +82,16 @@ static inline uint64_t batch_slot(const struct batch *batch, uint64_t record)
 	return batch->sorted[record] & batch_slot_mask(batch);
 }
 
+/* Copy `count` records of a batch that is sorted in place, from record number
+ * `first` on. */
+static inline void batch_gather(const struct batch *batch, gather_fn *gather,
+				uint32_t record_size, uint32_t first,
+				uint32_t count, uint8_t *target)
+{
+	gather(target, batch->records, record_size, batch->sorted + first,
+	       count, batch_slot_mask(batch));
+}
+
 /* Copy a batch's splitters, which will be overwritten, or such a copy to a
  * batch.  common_key has room for the bytes from the first key to the last. */
 void batch_copy_splitters(struct splitters *splitters, uint8_t *common_key,

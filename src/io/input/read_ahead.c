@@ -210,6 +210,28 @@ int read_ahead_take(struct read_ahead *ahead, struct read_extent *extent,
 	return 1;
 }
 
+const uint8_t *read_ahead_bytes(struct read_ahead *ahead, uint32_t byte_count,
+				struct failure *failure)
+{
+	const uint8_t *bytes;
+
+	if (ahead->left_bytes == 0) {
+		struct read_extent extent;
+		int ret =
+			read_ahead_take(ahead, &extent, &ahead->left, failure);
+
+		if (ret < 0)
+			return NULL;
+		assert(ret == 1);
+		ahead->left_bytes = extent.length_bytes;
+	}
+	assert(byte_count <= ahead->left_bytes);
+	bytes = ahead->left;
+	ahead->left += byte_count;
+	ahead->left_bytes -= byte_count;
+	return bytes;
+}
+
 /* --- its life ------------------------------------------------------------- */
 
 void read_ahead_init(struct read_ahead *ahead, unsigned depth, uint8_t *memory,

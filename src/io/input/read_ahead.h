@@ -66,7 +66,10 @@ struct read_ahead {
 	uint32_t length_bytes_max; /* of an extent */
 	/* Slots [head, tail) are under way or landed; modulo the depth. */
 	uint64_t head, tail;
-	bool lent;	   /* the slot at head is the caller's */
+	bool lent; /* the slot at head is the caller's */
+	/* What read_ahead_bytes() has not handed out of its extent. */
+	const uint8_t *left;
+	uint32_t left_bytes;
 	unsigned prepared; /* in the ring but not with the kernel yet */
 	unsigned in_flight;
 	struct read_ahead_slot slots[READ_AHEAD_DEPTH_MAX];
@@ -93,6 +96,14 @@ void read_ahead_init(struct read_ahead *ahead, unsigned depth, uint8_t *memory,
  */
 int read_ahead_take(struct read_ahead *ahead, struct read_extent *extent,
 		    const uint8_t **bytes, struct failure *failure);
+
+/*
+ * The next byte_count bytes of all extents, none of which may have its end
+ * between: they are valid until the next call.  NULL: *failure is filled; the
+ * callback must have named an extent.
+ */
+const uint8_t *read_ahead_bytes(struct read_ahead *ahead, uint32_t byte_count,
+				struct failure *failure);
 
 /* Wait for the reads under way, which write to the slots, and forget them.
  * Safe on a zeroed struct. */
