@@ -1,6 +1,6 @@
 /*
- * host_counters.c - what the host of a virtual machine takes from it, as far
- * as the kernel tells, and the frequencies of CPUs
+ * host_counters.c - reads what the host of a virtual machine takes from it, as
+ * far as the kernel tells, and the frequencies of CPUs
  */
 #include "probe/host_counters.h"
 

@@ -1,4 +1,6 @@
-/* memory_probe.c - how fast memory is, by pattern, area and block */
+/*
+ * memory_probe.c - measures how fast memory is, by pattern, area and block
+ */
 #include "probe/memory_probe.h"
 
 #include <assert.h>

@@ -1,4 +1,7 @@
-/* network_probe.c - round trips and throughput between the ranks of a job */
+/*
+ * network_probe.c - measures round trips and throughput between the ranks of a
+ * job
+ */
 #include "probe/network_probe.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /*
- * noise_probe.c - how much of each CPU others take from a thread that needs
- * it
+ * noise_probe.c - measures how much of each CPU others take from a thread that
+ * needs it
  */
 #include "probe/noise_probe.h"
 

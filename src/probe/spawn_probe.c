@@ -1,4 +1,7 @@
-/* spawn_probe.c - what starting a program and waiting for its end costs */
+/*
+ * spawn_probe.c - measures what starting a program and waiting for its end
+ * costs
+ */
 #include "probe/spawn_probe.h"
 
 #include <errno.h>
