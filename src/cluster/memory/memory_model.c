@@ -87,7 +87,8 @@ static double bytes_ns(double bytes, uint64_t rate)
 	return NS_PER_S * bytes / (double)rate;
 }
 
-/* What a link takes longer than for the bytes alone is the CPUs' time. */
+/* The link is the limit if the bytes alone take half of the time or more, and
+ * else the CPUs, which send and take messages and STATUS. */
 static void predict_sending(struct memory_forecast *forecast,
 			    unsigned rank_count)
 {
@@ -122,6 +123,7 @@ static void predict_passes(struct memory_forecast *forecast,
 	set_pass(forecast, MEMORY_BUCKET, read_ns, bucket_ns, 0);
 	predict_sending(forecast, request->rank_count);
 	set_pass(forecast, MEMORY_ORDER, write_ns, order_ns, 0);
+	bytes = MIN(bytes, BYTES_MAX);
 	forecast->passes[MEMORY_BUCKET].read_bytes = (uint64_t)bytes;
 	forecast->passes[MEMORY_ORDER].written_bytes = (uint64_t)bytes;
 }
