@@ -13,10 +13,7 @@ static void print_u64(const char *name, uint64_t value)
 
 static void print_known(const char *name, bool known, uint64_t value)
 {
-	if (known)
-		print_u64(name, value);
-	else
-		printf(", \"%s\": null", name);
+	format_json_number(stdout, name, known, (int64_t)value);
 }
 
 static void print_stream(const char *name, const struct launch_stream *stream)

@@ -3,6 +3,7 @@
  */
 #include "base/format.h"
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -201,4 +202,13 @@ void format_json_bytes(FILE *stream, const char *text, size_t bytes)
 void format_json_string(FILE *stream, const char *text)
 {
 	format_json_bytes(stream, text, strlen(text));
+}
+
+void format_json_number(FILE *stream, const char *key, bool is_known,
+			int64_t number)
+{
+	if (is_known)
+		fprintf(stream, ", \"%s\": %" PRId64, key, number);
+	else
+		fprintf(stream, ", \"%s\": null", key);
 }

@@ -7,6 +7,7 @@
 #ifndef FORMAT_H
 #define FORMAT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -46,6 +47,11 @@ char *format_shortened(char *buffer, size_t room, const char *text,
 /* Print text as a JSON string with its quotes.  Bytes that are not well-formed
  * UTF-8 become U+FFFD, since JSON text must be UTF-8. */
 void format_json_string(FILE *stream, const char *text);
+
+/* Print a member of a JSON object behind others: its key and the number, or
+ * null if the number is not known. */
+void format_json_number(FILE *stream, const char *key, bool is_known,
+			int64_t number);
 
 /* Print this many bytes, which may hold NULs, as a JSON string; one NUL follows
  * them. */

@@ -304,14 +304,6 @@ static int complete_memory_probe(struct options *options,
 	return 0;
 }
 
-static void print_number(const char *key, bool is_known, int64_t number)
-{
-	if (is_known)
-		printf(", \"%s\": %" PRId64, key, number);
-	else
-		printf(", \"%s\": null", key);
-}
-
 /* Where the areas lie; null: nobody has asked, or the kernel does not tell. */
 static void print_places(const uint64_t *bytes_on)
 {
@@ -336,9 +328,10 @@ static void print_memory(const struct memory_probe *probe,
 	       ", \"thread_accesses\": %" PRIu64,
 	       probe->area_bytes, probe->block_bytes, probe->threads,
 	       memory_probe_moved_bytes(probe), memory_probe_accesses(probe));
-	print_number("cpu_node", probe->cpu_node >= 0, probe->cpu_node);
-	print_number("memory_node", probe->memory_node >= 0,
-		     probe->memory_node);
+	format_json_number(stdout, "cpu_node", probe->cpu_node >= 0,
+			   probe->cpu_node);
+	format_json_number(stdout, "memory_node", probe->memory_node >= 0,
+			   probe->memory_node);
 	print_places(figures->bytes_on);
 }
 
@@ -465,10 +458,10 @@ static int probe_network(struct options *options, struct failure *failure)
 /* What a counter has counted between two readings of it. */
 static void print_difference(const char *key, uint64_t before, uint64_t after)
 {
-	print_number(key,
-		     before != HOST_COUNTERS_UNKNOWN &&
-			     after != HOST_COUNTERS_UNKNOWN,
-		     (int64_t)(after - before));
+	format_json_number(stdout, key,
+			   before != HOST_COUNTERS_UNKNOWN &&
+				   after != HOST_COUNTERS_UNKNOWN,
+			   (int64_t)(after - before));
 }
 
 static void print_noise_of(const struct noise_figures *figures, unsigned i)
@@ -490,9 +483,9 @@ static void print_noise_of(const struct noise_figures *figures, unsigned i)
 	printf("]");
 	print_difference("steal_ns", figures->before.steal_ns[number],
 			 figures->after.steal_ns[number]);
-	print_number("frequency_khz",
-		     figures->frequency_khz[i] != HOST_COUNTERS_UNKNOWN,
-		     (int64_t)figures->frequency_khz[i]);
+	format_json_number(stdout, "frequency_khz",
+			   figures->frequency_khz[i] != HOST_COUNTERS_UNKNOWN,
+			   (int64_t)figures->frequency_khz[i]);
 	printf("}");
 }
 

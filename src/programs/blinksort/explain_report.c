@@ -408,11 +408,10 @@ static void print_external_json(const struct external_config *config,
 	for (unsigned d = 0; d < explanation->directory_count; d++) {
 		printf("%s{\"path\": ", d == 0 ? "" : ", ");
 		format_json_string(stdout, config->scratch_paths[d]);
-		if (explanation->room_bytes[d] == UINT64_MAX)
-			printf(", \"free_bytes\": null}");
-		else
-			printf(", \"free_bytes\": %" PRIu64 "}",
-			       explanation->room_bytes[d]);
+		format_json_number(stdout, "free_bytes",
+				   explanation->room_bytes[d] != UINT64_MAX,
+				   (int64_t)explanation->room_bytes[d]);
+		putchar('}');
 	}
 	printf("], \"threads\": %u, ", request->worker_count);
 	print_sources(request->memory_source, request->threads_source);

@@ -24,10 +24,8 @@ void external_report_rates(const struct external_rates *rates)
 		printf("\"disk_rates\": {\"read\": %" PRIu64
 		       ", \"write\": %" PRIu64 ", \"both\": %" PRIu64 "}",
 		       rates->read, rates->write, rates->both);
-	if (rates->link == 0)
-		printf(", \"link_rate\": null");
-	else
-		printf(", \"link_rate\": %" PRIu64, rates->link);
+	format_json_number(stdout, "link_rate", rates->link > 0,
+			   (int64_t)rates->link);
 }
 
 void external_report_forecast(uint64_t ns, const struct pass_forecast *passes,
@@ -131,11 +129,9 @@ void external_report_json(const struct external_result *result)
 	printf(", ");
 	external_report_forecast(result->forecast.ns, result->forecast.passes,
 				 EXTERNAL_PASSES);
-	printf(", \"predicted_after_ns\": ");
-	if (result->forecast.ns == 0)
-		printf("null");
-	else
-		printf("%" PRIu64, result->forecast_after_ns);
+	format_json_number(stdout, "predicted_after_ns",
+			   result->forecast.ns > 0,
+			   (int64_t)result->forecast_after_ns);
 	printf(", \"passes\": [");
 	for (unsigned p = 0; p < EXTERNAL_PASSES; p++) {
 		fputs(p == 0 ? "" : ", ", stdout);

@@ -231,14 +231,12 @@ void rank_report_json(const struct cluster_result *result, unsigned rank)
 		const struct cluster_stage *stage =
 			&result->stages.stages[rank][p];
 
-		printf("%s{\"pass\": \"%s\", \"ns\": %" PRIu64
-		       ", \"predicted_ns\": ",
+		printf("%s{\"pass\": \"%s\", \"ns\": %" PRIu64,
 		       p == 0 ? "" : ", ",
 		       external_pass_name((enum external_pass)p), stage->ns);
-		if (stage->predicted_ns == 0)
-			fputs("null", stdout);
-		else
-			printf("%" PRIu64, stage->predicted_ns);
+		format_json_number(stdout, "predicted_ns",
+				   stage->predicted_ns > 0,
+				   (int64_t)stage->predicted_ns);
 		printf(", \"read_bytes\": %" PRIu64
 		       ", \"written_bytes\": %" PRIu64
 		       ", \"sent_bytes\": %" PRIu64

@@ -67,13 +67,12 @@ static void print_nodes(const struct sorter_result *result)
 	for (unsigned i = 0; i < result->node_count; i++) {
 		const struct sorter_node *node = &result->nodes[i];
 
-		printf("%s{\"node\": %u, \"workers\": %u, "
-		       "\"memory_bytes\": ",
-		       i == 0 ? "[" : ", ", node->node, node->workers);
-		if (result->knows_node_memory)
-			printf("%llu}", (unsigned long long)node->memory_bytes);
-		else
-			fputs("null}", stdout);
+		printf("%s{\"node\": %u, \"workers\": %u", i == 0 ? "[" : ", ",
+		       node->node, node->workers);
+		format_json_number(stdout, "memory_bytes",
+				   result->knows_node_memory,
+				   (int64_t)node->memory_bytes);
+		putchar('}');
 	}
 	putchar(']');
 }
@@ -166,13 +165,11 @@ static void print_clock(const struct cluster_result *result,
 	int64_t begin_ns =
 		(int64_t)(report->figures[CLUSTER_BEGIN_AT_NS] -
 			  result->reports[0].figures[CLUSTER_BEGIN_AT_NS]);
+	bool is_known = result->rank == 0 && bound_ns != UINT64_MAX;
 
-	if (result->rank != 0 || bound_ns == UINT64_MAX)
-		printf(", \"begin_ns\": null, \"clock_bound_ns\": null");
-	else
-		printf(", \"begin_ns\": %" PRId64
-		       ", \"clock_bound_ns\": %" PRIu64,
-		       begin_ns, bound_ns);
+	format_json_number(stdout, "begin_ns", is_known, begin_ns);
+	format_json_number(stdout, "clock_bound_ns", is_known,
+			   (int64_t)bound_ns);
 }
 
 static void print_roles(unsigned roles)
@@ -210,14 +207,6 @@ static void print_rank(const struct sorter_config *config,
 	putchar('}');
 }
 
-static void print_network_node(int node)
-{
-	if (node < 0)
-		fputs(", \"network_node\": null", stdout);
-	else
-		printf(", \"network_node\": %d", node);
-}
-
 static void print_mpi(const struct mpi_report *mpi)
 {
 	fputs(", \"mpi_library\": ", stdout);
@@ -253,12 +242,11 @@ static void print_cluster(const struct sorter_config *config,
 	       "\"shared_input\": %s, \"payload_bytes\": %u",
 	       result->transport, result->by_reference ? "true" : "false",
 	       result->shares_input ? "true" : "false", result->payload_bytes);
-	print_network_node(result->network_node);
+	format_json_number(stdout, "network_node", result->network_node >= 0,
+			   result->network_node);
 	print_mpi(mpi);
-	if (result->rank == 0)
-		printf(", \"whole_records\": %" PRIu64, count_records(result));
-	else
-		printf(", \"whole_records\": null");
+	format_json_number(stdout, "whole_records", result->rank == 0,
+			   (int64_t)count_records(result));
 	print_checksum("whole_checksum", result->rank == 0 && config->checksum,
 		       whole_checksum(result));
 	fputs(", \"external\": ", stdout);
