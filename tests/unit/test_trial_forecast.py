@@ -7,6 +7,7 @@ import json
 import os
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 from statistics import median
 
@@ -209,6 +210,22 @@ class StagesTest(unittest.TestCase):
     def test_refused(self):
         with self.assertRaisesRegex(Failure, "blinksort: .*--link-rate=0bit"):
             forecast(16, link="0")
+
+    def test_share_that_no_sort_takes(self):
+        """Other shares are predicted all the same."""
+        made = report.make(Programs(BIN), MACHINE, wanted.Wanted(
+            nodes=(1, 4096), records=(10**12,)), [RUNS / "exchanges.json"])
+        one, many = made.forecasts[10**12]
+        self.assertEqual((one.whole, one.fits), (0, False))
+        self.assertGreater(many.whole, 0)
+        self.assertTrue(any("more than 32 TiB" in note for note in made.notes))
+        self.assertRegex(forecast_table.text(made), r"\n1 +- .* -\n")
+        for picture in forecast_plots.pictures(made):
+            picture.svg(style.WIDE)
+        with self.assertRaisesRegex(Failure, "neither in"), \
+                tempfile.TemporaryDirectory() as folder, \
+                unittest.mock.patch.dict(os.environ, {"PATH": folder}):
+            stages.predict_any(Programs(folder), 1, 1, 100)
 
 
 class MeasuredTest(unittest.TestCase):

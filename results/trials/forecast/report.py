@@ -49,7 +49,7 @@ def make(programs, folder, wanted, runs) -> Report:
     network["link"] = (wanted.link_bits_per_s or network["link"]
                        or LINK_BITS_PER_S)
     forecasts = {
-        records: [stages.predict(
+        records: [stages.predict_any(
             programs, nodes, records, wanted.record_bytes,
             memory_bytes=known.memory_bytes, **network,
             **known.supposed(wanted.scenario)) for nodes in wanted.nodes]

@@ -4,7 +4,7 @@ asked what it supposes of such machines."""
 import json
 from dataclasses import dataclass, field
 
-from trials.base.failure import Failure
+from trials.base.failure import FAILED, Failure
 from trials.forecast.wanted import LINK_BITS_PER_S
 
 SCHEDULES = ("rounds", "all-at-once", "grid")
@@ -33,6 +33,8 @@ class Forecast:
     write: float = 0
     # What the document says of the exchange of several nodes in memory, or {}.
     terms: dict = field(default_factory=dict)
+    # Why blinksort would not sort that.
+    refused: str = ""
 
     @property
     def chosen(self):
@@ -85,12 +87,23 @@ def _forecast(nodes, records, document):
         merges + last["ns"], last["cpu_ns"], last["disk_ns"], terms)
 
 
+def predict_any(programs, nodes, records, *options, **more) -> Forecast:
+    """Do as predict(), also of a share that no sort takes."""
+    try:
+        return predict(programs, nodes, records, *options, **more)
+    except Failure as failure:
+        if failure.status != FAILED:
+            raise
+        return Forecast(nodes, records, False, refused=failure.why)
+
+
 def notes(forecasts) -> list:
     """Sentences about shares that do not fit into memory."""
     return [f"Of {one.records:,} records, a share of {one.nodes} "
             f"{'node' if one.nodes == 1 else 'nodes'} does not fit into the "
             "machine's memory: " + (
-                "its sort is beyond memory, in two passes or more."
+                f"blinksort refuses it ({one.refused})." if one.refused
+                else "its sort is beyond memory, in two passes or more."
                 if one.whole else "without rates of a disk nothing is "
                 "predicted of its sort.")
             for one in forecasts if not one.fits]
