@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/base.h"
 #include "base/clock.h"
 
 struct trace_span {
@@ -19,9 +20,10 @@ struct trace_span {
 	const char *label; /* static string */
 };
 
-/* One thread's spans; written by that thread only. */
+/* One thread's spans; written by that thread only, a pair of cache lines apart
+ * from the next thread's. */
 struct trace_lane {
-	struct trace_span *spans; /* NULL: not tracing */
+	_Alignas(CACHE_PAIR_BYTES) struct trace_span *spans; /* or NULL */
 	uint32_t capacity;
 	uint32_t count; /* spans stored */
 	uint32_t lost;	/* spans that found no room */

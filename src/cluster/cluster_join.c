@@ -262,7 +262,7 @@ static struct exchange *open_exchange(struct cluster *cluster,
 		.deadline_ns = config->deadline_ns,
 		.hello = bytes,
 		.hello_bytes = hello ? sizeof(bytes) : 0,
-		.lane = sort_trace_lane(&cluster->trace, 0),
+		.lane = &cluster->trace.lanes[0],
 	};
 
 	options.spins = (uint64_t)cluster->rank.machine_count *

@@ -262,27 +262,21 @@ static int open_traces(struct external *external, struct failure *failure)
 static int write_trace(const struct external *external, uint64_t origin_ns,
 		       struct failure *failure)
 {
-	const struct reading *from = &external->reading;
-	struct trace_lane reading[THREAD_POOL_WORKERS_MAX];
-	struct trace_lane ordering[THREAD_POOL_WORKERS_MAX];
-	struct trace_lane lanes[THREAD_POOL_WORKERS_MAX];
+	const struct reading *reading = &external->reading;
+	const struct sort_trace *ordering = &external->ordering.trace;
 	struct trace_process teams[2 + LANES_MAX] = {
 		{ .name = "read",
 		  .origin_ns = origin_ns,
-		  .lanes = reading,
-		  .lane_count = from->trace.lane_count },
+		  .lanes = reading->trace.lanes,
+		  .lane_count = reading->trace.lane_count },
 		{ .name = "order and write",
 		  .origin_ns = origin_ns,
-		  .lanes = ordering,
-		  .lane_count = external->ordering.trace.lane_count },
+		  .lanes = ordering->lanes,
+		  .lane_count = ordering->lane_count },
 	};
-	unsigned count;
+	unsigned count = reading_traces(reading, origin_ns, teams + 2);
 
-	sort_trace_copy_lanes(&from->trace, reading);
-	sort_trace_copy_lanes(&external->ordering.trace, ordering);
-	count = reading_copy_traces(from, origin_ns, teams + 2, lanes);
-	return sort_trace_write(&external->ordering.trace, teams, 2 + count,
-				failure);
+	return sort_trace_write(ordering, teams, 2 + count, failure);
 }
 
 /* --- running -------------------------------------------------------------- */

@@ -105,7 +105,7 @@ static int read_runs(struct bucketing *bucketing, unsigned worker,
 	const struct sort_wiring *wiring = &bucketing->wiring;
 	const struct bucketing_config *config = &bucketing->config;
 	const struct source_ops *ops = config->source->ops;
-	struct trace_lane *lane = sort_trace_lane(wiring->trace, worker);
+	struct trace_lane *lane = &wiring->trace->lanes[worker];
 	struct source_run run;
 
 	for (;;) {

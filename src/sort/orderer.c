@@ -187,8 +187,7 @@ static uint32_t order_bucket(const struct orderer *orderer, uint32_t bucket,
  */
 static void sort_some_oversized(struct orderer *orderer, unsigned worker)
 {
-	struct trace_lane *lane =
-		sort_trace_lane(orderer->wiring.trace, worker);
+	struct trace_lane *lane = &orderer->wiring.trace->lanes[worker];
 
 	for (;;) {
 		uint32_t bucket = atomic_fetch_add_explicit(
@@ -438,8 +437,7 @@ static bool do_chunk(struct orderer *orderer, unsigned worker,
 {
 	const struct orderer_config *config = &orderer->config;
 	struct orderer_worker *self = &orderer->workers[worker];
-	struct trace_lane *lane =
-		sort_trace_lane(orderer->wiring.trace, worker);
+	struct trace_lane *lane = &orderer->wiring.trace->lanes[worker];
 	size_t length_bytes = chunk->end_byte - chunk->begin_byte;
 	struct sink_slot *slot = NULL;
 	uint8_t *target;

@@ -52,16 +52,9 @@ int sort_trace_add_lanes(struct sort_trace *trace, unsigned worker_count,
 {
 	trace->lane_count = worker_count;
 	for (unsigned w = 0; trace->path && w < worker_count; w++)
-		if (trace_lane_init(&trace->workers[w].lane, span_count))
+		if (trace_lane_init(&trace->lanes[w], span_count))
 			return failure_no_memory(failure);
 	return 0;
-}
-
-void sort_trace_copy_lanes(const struct sort_trace *trace,
-			   struct trace_lane *lanes)
-{
-	for (unsigned w = 0; w < trace->lane_count; w++)
-		lanes[w] = trace->workers[w].lane;
 }
 
 int sort_trace_write(const struct sort_trace *trace,
@@ -89,22 +82,20 @@ int sort_trace_write(const struct sort_trace *trace,
 int sort_trace_write_own(const struct sort_trace *trace, uint64_t origin_ns,
 			 struct failure *failure)
 {
-	struct trace_lane lanes[THREAD_POOL_WORKERS_MAX];
 	const struct trace_process process = {
 		.name = "blinksort",
 		.origin_ns = origin_ns,
-		.lanes = lanes,
+		.lanes = trace->lanes,
 		.lane_count = trace->lane_count,
 	};
 
-	sort_trace_copy_lanes(trace, lanes);
 	return sort_trace_write(trace, &process, 1, failure);
 }
 
 void sort_trace_close(struct sort_trace *trace)
 {
 	for (unsigned w = 0; w < trace->lane_count; w++)
-		trace_lane_fini(&trace->workers[w].lane);
+		trace_lane_fini(&trace->lanes[w]);
 	trace->lane_count = 0;
 	outfile_close(&trace->file);
 }

@@ -15,17 +15,11 @@
 #define SORT_TRACE_SPANS 4096
 #define SORT_TRACE_SPANS_MAX ((uint32_t)1 << 18)
 
-/* A pair of cache lines apart from the next worker's. */
-struct sort_trace_worker {
-	_Alignas(CACHE_PAIR_BYTES) struct trace_lane lane;
-};
-
 struct sort_trace {
 	const char *path;    /* borrowed; NULL: nothing is traced */
 	struct outfile file; /* not open: another process writes the trace */
 	unsigned lane_count;
-	/* A lane is written by its worker alone. */
-	struct sort_trace_worker workers[THREAD_POOL_WORKERS_MAX];
+	struct trace_lane lanes[THREAD_POOL_WORKERS_MAX]; /* of the workers */
 };
 
 /* Nothing is open.  path may be NULL. */
@@ -40,16 +34,6 @@ int sort_trace_open(struct sort_trace *trace, const struct output *output,
  * filled. */
 int sort_trace_add_lanes(struct sort_trace *trace, unsigned worker_count,
 			 uint32_t span_count, struct failure *failure);
-
-static inline struct trace_lane *sort_trace_lane(struct sort_trace *trace,
-						 unsigned worker)
-{
-	return &trace->workers[worker].lane;
-}
-
-/* Copies of all lanes, one behind the other. */
-void sort_trace_copy_lanes(const struct sort_trace *trace,
-			   struct trace_lane *lanes);
 
 /* The timelines of these processes into the file, before it gets its name: what
  * can fail here fails the run.  0 or -errno with *failure filled. */

@@ -74,7 +74,6 @@ int cluster_trace_write(const struct sort_trace *trace, const struct rank *rank,
 			struct exchange *exchange, uint64_t begin_ns,
 			struct failure *failure)
 {
-	struct trace_lane lanes[THREAD_POOL_WORKERS_MAX];
 	struct cluster_allgather gather = {
 		.rank = rank,
 		/* All ranks have as many lanes and spans at most. */
@@ -85,12 +84,11 @@ int cluster_trace_write(const struct sort_trace *trace, const struct rank *rank,
 	uint8_t *own;
 	int error;
 
-	sort_trace_copy_lanes(trace, lanes);
-	gather.own_bytes = trace_pack_bytes(lanes, trace->lane_count);
+	gather.own_bytes = trace_pack_bytes(trace->lanes, trace->lane_count);
 	own = malloc(gather.own_bytes);
 	if (!own)
 		return failure_no_memory(failure);
-	trace_pack(lanes, trace->lane_count, own);
+	trace_pack(trace->lanes, trace->lane_count, own);
 	gather.own = own;
 	error = cluster_allgather(&gather, exchange, failure);
 	if (error == 0 && rank->rank == 0)

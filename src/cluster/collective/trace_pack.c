@@ -92,9 +92,11 @@ int trace_unpack(uint8_t *bytes, size_t byte_count, struct trace_lane **lanes)
 	/* Each lane has at least a head. */
 	if (lane_count > (byte_count - HEAD_BYTES) / HEAD_BYTES)
 		return -EINVAL;
-	*lanes = calloc(lane_count + 1, sizeof(**lanes));
+	*lanes = aligned_alloc(CACHE_PAIR_BYTES,
+			       (lane_count + 1) * sizeof(**lanes));
 	if (!*lanes)
 		return -ENOMEM;
+	memset(*lanes, 0, lane_count * sizeof(**lanes));
 	bytes += HEAD_BYTES;
 	byte_count -= HEAD_BYTES;
 	for (unsigned i = 0; i < lane_count; i++) {

@@ -520,9 +520,8 @@ void reading_add_up(const struct reading *reading, uint64_t *read_bytes,
 				   wait_ns);
 }
 
-unsigned reading_copy_traces(const struct reading *reading, uint64_t origin_ns,
-			     struct trace_process *processes,
-			     struct trace_lane *trace_lanes)
+unsigned reading_traces(const struct reading *reading, uint64_t origin_ns,
+			struct trace_process *processes)
 {
 	static const char *const names[] = { "read device 1", "read device 2",
 					     "read device 3", "read device 4" };
@@ -536,11 +535,9 @@ unsigned reading_copy_traces(const struct reading *reading, uint64_t origin_ns,
 		processes[l] = (struct trace_process){
 			.name = names[l],
 			.origin_ns = origin_ns,
-			.lanes = trace_lanes,
+			.lanes = trace->lanes,
 			.lane_count = trace->lane_count,
 		};
-		sort_trace_copy_lanes(trace, trace_lanes);
-		trace_lanes += trace->lane_count;
 	}
 	return reading->lane_count;
 }

@@ -124,12 +124,10 @@ void reading_add_up(const struct reading *reading, uint64_t *read_bytes,
  * filled. */
 void reading_end(struct reading *reading);
 
-/* The timelines of several lanes, as processes; trace_lanes has room for as
- * many as a pool has workers.  Returns how many processes there are, at most
- * LANES_MAX. */
-unsigned reading_copy_traces(const struct reading *reading, uint64_t origin_ns,
-			     struct trace_process *processes,
-			     struct trace_lane *trace_lanes);
+/* The timelines of several lanes, as processes.  Returns how many processes
+ * there are, at most LANES_MAX. */
+unsigned reading_traces(const struct reading *reading, uint64_t origin_ns,
+			struct trace_process *processes);
 
 /* No thread, file or timeline is left.  Safe on a zeroed one. */
 void reading_close(struct reading *reading);
