@@ -497,9 +497,11 @@ static int sort_once(const struct external_config *config,
 	struct arena own = { 0 };
 	int error;
 
-	memset(result, 0, sizeof(*result));
+	*result = (struct sorter_result){
+		.place = SORT_BEYOND_MEMORY,
+		.begin_ns = clock_now_ns(),
+	};
 	memset(details, 0, sizeof(*details));
-	result->begin_ns = clock_now_ns();
 	external = external_new(config, NULL, &own, failure);
 	if (!external)
 		return -ENOMEM;

@@ -118,6 +118,7 @@ static int plan_counts(struct plan *plan, const struct plan_request *request)
 {
 	*plan = (struct plan){
 		.piece_records = piece_records_for(request),
+		.staging_slots = request->staging_slots,
 		.chunk_bytes = chunk_bytes_for(request),
 	};
 	plan->arena_bytes = record_counts_bytes(request->shape.size,
@@ -149,6 +150,7 @@ int plan_make(struct plan *plan, const struct plan_request *request)
 	plan->block_count = (uint32_t)buckets_blocks_needed(
 		records, plan->list_count, request->worker_count);
 	plan->piece_records = piece_records_for(request);
+	plan->staging_slots = request->staging_slots;
 	plan->chunk_bytes = chunk_bytes_for(request);
 	plan->chunk_entries =
 		plan_chunk_entries(plan->chunk_bytes, request->shape.size);

@@ -43,7 +43,8 @@ struct plan {
 	uint32_t sample_count;
 	uint32_t block_count;	/* of the pool */
 	uint64_t piece_records; /* of mapped input, taken at once */
-	size_t chunk_bytes;	/* of output: a staging slot */
+	unsigned staging_slots; /* of output */
+	size_t chunk_bytes;	/* of such a slot */
 	size_t chunk_entries;	/* what a chunk's buckets can hold at most */
 	/* All that may be touched, input memory included.  Uniform keys touch
 	 * less: no sample and, unless duplicates are dropped, no oversized

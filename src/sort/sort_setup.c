@@ -307,15 +307,15 @@ void sort_setup_slots(struct output *output, const struct plan *plan,
 		      const struct thread_pool *pool,
 		      const struct topology *topology, struct arena *arena)
 {
-	unsigned slots = output_slots_wanted(output, pool->worker_count);
-	size_t bytes = slots * plan->chunk_bytes;
+	size_t bytes = plan->staging_slots * plan->chunk_bytes;
 	uint8_t *memory = arena_take(arena, bytes, PAGE_BYTES);
 
 	if (output->direct && pool->node_count > 1)
 		place_slots(output, memory, bytes);
 	if (pool->node_count > 1)
 		output_place_by_node(output, numa_nodes_of(topology));
-	output_set_slots(output, memory, slots, plan->chunk_bytes);
+	output_set_slots(output, memory, plan->staging_slots,
+			 plan->chunk_bytes);
 }
 
 struct orderer_config sort_setup_orderer(const struct sorter_config *config,

@@ -53,8 +53,8 @@ struct sorter_config {
 /* Where the records of a sort are brought into order. */
 enum sort_place {
 	SORT_IN_MEMORY,
-	/* It would take memory_bytes of the result (0: more than can be planned
-	 * or mapped), which is more than it may take. */
+	/* In runs.  Of a sorter: it would take memory_bytes of the result (0:
+	 * more than can be planned or mapped), which is more than it may. */
 	SORT_BEYOND_MEMORY,
 };
 

@@ -105,7 +105,6 @@ struct options {
 	struct sorter_config config;
 	struct output_options outputs;
 	bool tells_progress;
-	enum sort_place place; /* of a sort on one machine */
 	struct external_options external;
 	struct external_result external_result;
 	struct external_explanation explanation;
@@ -241,13 +240,14 @@ static int check_cluster(struct options *options, struct failure *failure)
 	if (error)
 		return error;
 	if (options_given(reader, CLUSTER_OPTION_LINK_RATE) &&
-	    !options->cluster.is_cluster &&
+	    options->cluster.kind == CLUSTER_NONE &&
 	    !options_given(reader, OPTION_SUPPOSE))
 		return options_refuse_entry(
 			reader, CLUSTER_OPTION_LINK_RATE, failure,
 			"only with --cluster, --nodes or --suppose");
 	for (int id = OPTION_BATCH_SIZE; id <= OPTION_EXPLAIN; id++)
-		if (options_given(reader, id) && options->cluster.is_cluster)
+		if (options_given(reader, id) &&
+		    options->cluster.kind != CLUSTER_NONE)
 			return options_refuse_entry(
 				reader, id, failure,
 				"not with --cluster or --nodes");
@@ -259,7 +259,7 @@ static int check_cluster(struct options *options, struct failure *failure)
 static int check_input(const struct options *options, const char *path,
 		       struct failure *failure)
 {
-	if (pipe_is_word(path) && !options->cluster.is_cluster)
+	if (pipe_is_word(path) && options->cluster.kind == CLUSTER_NONE)
 		return 0;
 	return options_check_operand(path, "a regular file", failure);
 }
@@ -320,9 +320,9 @@ static int set_files(struct options *options, struct failure *failure)
 				  "is missing ('-o -' is standard output); see "
 				  "blinksort --help");
 	if (ret == 0)
-		ret = stream_options_complete(&options->streams, config,
-					      options->cluster.is_cluster,
-					      failure);
+		ret = stream_options_complete(
+			&options->streams, config,
+			options->cluster.kind != CLUSTER_NONE, failure);
 	if (ret == 0 && options->streams.is_input &&
 	    options_given(reader, OPTION_EXPLAIN))
 		ret = options_refuse_entry(
@@ -365,6 +365,7 @@ static int sort_beyond_memory(struct options *options,
 	struct external_config *external = &options->external.config;
 	int error;
 
+	result->place = SORT_BEYOND_MEMORY;
 	external->sort = &options->config;
 	external->in_memory_bytes = result->memory_bytes;
 	external_options_complete(
@@ -395,29 +396,18 @@ static int suppose(struct options *options, struct sorter_result *result,
 					&options->in_memory,
 					&options->explanation, failure);
 	*result = options->in_memory.result;
-	options->place = result->place;
 	return error;
 }
 
-static int sort(struct options *options, struct sorter_result *result,
-		struct failure *failure)
+static int sort_files(struct options *options, struct sorter_result *result,
+		      struct failure *failure)
 {
-	struct sorter *sorter;
+	struct sorter *sorter = sorter_open(&options->config, result, failure);
 	int error = 0;
 
-	if (options->suppose.rank_count > 0)
-		return suppose(options, result, failure);
-	/* What has no size is sorted as if it did not fit. */
-	if (options->streams.is_output || options->streams.is_input) {
-		*result = (struct sorter_result){ 0 };
-		options->place = SORT_BEYOND_MEMORY;
-		return sort_beyond_memory(options, result, failure);
-	}
-	sorter = sorter_open(&options->config, result, failure);
 	if (!sorter)
 		return -1;
-	options->place = result->place;
-	if (options->place == SORT_BEYOND_MEMORY) {
+	if (result->place == SORT_BEYOND_MEMORY) {
 		sorter_close(sorter);
 		return sort_beyond_memory(options, result, failure);
 	}
@@ -439,7 +429,7 @@ static int sort(struct options *options, struct sorter_result *result,
 static int explain(const struct options *options,
 		   const struct sorter_result *result)
 {
-	bool is_external = options->place == SORT_BEYOND_MEMORY;
+	bool is_external = result->place == SORT_BEYOND_MEMORY;
 	bool json = options_given(&options->reader, OPTION_JSON);
 	int status;
 
@@ -468,13 +458,35 @@ static int report(const struct options *options,
 		return EXIT_DONE;
 	if (options_given(&options->reader, OPTION_JSON))
 		sort_report_json(&options->config, result,
-				 options->place == SORT_BEYOND_MEMORY
+				 result->place == SORT_BEYOND_MEMORY
 					 ? &options->external_result
 					 : NULL);
 	else if (options->config.checksum)
 		printf("%s\n", format_u128_hex(sum, result->checksum));
 	return stdout_finish();
 }
+
+/* Returns the exit status. */
+static int sort_alone(struct options *options, struct failure *failure)
+{
+	struct sorter_result result = { 0 };
+	int error;
+
+	if (options->suppose.rank_count > 0)
+		error = suppose(options, &result, failure);
+	/* What has no size is sorted as if it did not fit. */
+	else if (options->streams.is_output || options->streams.is_input)
+		error = sort_beyond_memory(options, &result, failure);
+	else
+		error = sort_files(options, &result, failure);
+	if (error)
+		return log_failure(failure);
+	if (options_given(&options->reader, OPTION_EXPLAIN))
+		return explain(options, &result);
+	return report(options, &result);
+}
+
+/* --- ranks ---------------------------------------------------------------- */
 
 #define HOST_BYTES_MAX 256
 
@@ -563,13 +575,13 @@ static int sort_together(struct options *options, struct mpi_report *mpi,
 }
 
 /* The same, from MPI_Init to MPI_Finalize. */
-static int sort_by_mpi(struct options *options, char **words,
-		       struct failure *failure)
+static int sort_by_mpi(struct options *options, struct failure *failure)
 {
 	static char report[REPORT_BYTES];
 	struct mpi_report mpi = { 0 };
 
-	if (mpi_link_begin(words, &options->cluster.config, &mpi, failure) < 0)
+	if (mpi_link_begin(options->words, &options->cluster.config, &mpi,
+			   failure) < 0)
 		return mpi_link_end(log_failure(failure), &mpi);
 	/* A launcher mixes what it reads from several ranks: the document
 	 * leaves in one piece.  MPICH has taken the buffer away. */
@@ -633,8 +645,9 @@ static void hint_at_cluster(const struct options *options)
 	const struct options_reader *reader = &options->reader;
 	struct rank_launch launch;
 
-	if (options->cluster.is_cluster || !rank_find_launch(&launch) ||
-	    !launch.is_blinkd || launch.node_count == 1 || launch.rank > 0)
+	if (options->cluster.kind != CLUSTER_NONE ||
+	    !rank_find_launch(&launch) || !launch.is_blinkd ||
+	    launch.node_count == 1 || launch.rank > 0)
 		return;
 	if (options_given(reader, OPTION_EXPLAIN) ||
 	    (options->streams.is_stdout && options_given(reader, OPTION_JSON)))
@@ -652,18 +665,16 @@ int main(int argc, char **argv)
 		},
 	};
 	struct failure failure = { .status = EXIT_DONE };
-	char **words;
-	struct sorter_result result;
 	int ret;
 
 	log_init(program_name());
-	words = options.words = calloc((size_t)argc + 1, sizeof(*words));
-	if (!words) {
+	options.words = calloc((size_t)argc + 1, sizeof(*argv));
+	if (!options.words) {
 		failure_no_memory(&failure);
 		return log_failure(&failure);
 	}
 	/* Reading the options reorders them. */
-	memcpy(words, argv, (size_t)argc * sizeof(*words));
+	memcpy(options.words, argv, (size_t)argc * sizeof(*argv));
 	cluster_options_init(&options.cluster);
 	options_begin(&options.reader, entries, ARRAY_LEN(entries),
 		      argv + (argc > 0));
@@ -685,13 +696,12 @@ int main(int argc, char **argv)
 	 * and a closed pipe one of the report. */
 	signal(SIGXFSZ, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
-	if (options.cluster.by_mpi)
-		return sort_by_mpi(&options, words, &failure);
-	if (options.cluster.is_cluster)
+	switch (options.cluster.kind) {
+	case CLUSTER_MPI_RANK:
+		return sort_by_mpi(&options, &failure);
+	case CLUSTER_UDP_RANK:
 		return sort_together(&options, NULL, &failure);
-	if (sort(&options, &result, &failure) < 0)
-		return log_failure(&failure);
-	if (options_given(&options.reader, OPTION_EXPLAIN))
-		return explain(&options, &result);
-	return report(&options, &result);
+	default:
+		return sort_alone(&options, &failure);
+	}
 }

@@ -32,9 +32,10 @@ static int take_transport(struct options_reader *reader,
 {
 	const char *value = reader->value;
 
-	options->by_mpi = strcmp(value, "mpi") == 0;
+	options->kind =
+		strcmp(value, "mpi") == 0 ? CLUSTER_MPI_RANK : CLUSTER_NONE;
 	options->config.datagrams_only = strcmp(value, "udp") == 0;
-	if (options->by_mpi || options->config.datagrams_only)
+	if (options->kind != CLUSTER_NONE || options->config.datagrams_only)
 		return 0;
 	return options_refuse(reader, failure, "not udp or mpi");
 }
@@ -168,11 +169,12 @@ int cluster_options_complete(struct options_reader *reader,
 	options->config.plain = options_given(reader, CLUSTER_OPTION_PLAIN);
 	if (mpi_link_is_there() &&
 	    !options_given(reader, CLUSTER_OPTION_TRANSPORT))
-		options->by_mpi = true;
-	options->is_cluster = options->by_mpi ||
-			      options_given(reader, CLUSTER_OPTION_CLUSTER) ||
-			      options_given(reader, CLUSTER_OPTION_NODES) ||
-			      options_given(reader, CLUSTER_OPTION_RANK);
+		options->kind = CLUSTER_MPI_RANK;
+	if (options->kind == CLUSTER_NONE &&
+	    (options_given(reader, CLUSTER_OPTION_CLUSTER) ||
+	     options_given(reader, CLUSTER_OPTION_NODES) ||
+	     options_given(reader, CLUSTER_OPTION_RANK)))
+		options->kind = CLUSTER_UDP_RANK;
 	options->config.shares_input =
 		options_given(reader, CLUSTER_OPTION_SHARED_INPUT);
 	if (options->config.shares_input &&
@@ -181,9 +183,11 @@ int cluster_options_complete(struct options_reader *reader,
 					    failure, "not with --shared-input");
 	for (int id = CLUSTER_OPTION_SHARED_INPUT; id < CLUSTER_OPTION_END;
 	     id++)
-		if (options_given(reader, id) && !options->is_cluster)
+		if (options_given(reader, id) && options->kind == CLUSTER_NONE)
 			return options_refuse_entry(
 				reader, id, failure,
 				"only with --cluster or --nodes");
-	return options->by_mpi ? refuse_of_udp(reader, options, failure) : 0;
+	return options->kind == CLUSTER_MPI_RANK
+		       ? refuse_of_udp(reader, options, failure)
+		       : 0;
 }

@@ -50,9 +50,11 @@ enum {
 	{ CLUSTER_OPTION_DEADLINE, "deadline", 0, OPTIONS_VALUE, "SECONDS" }
 /* clang-format on */
 
+/* What this process is. */
+enum cluster_kind { CLUSTER_NONE, CLUSTER_UDP_RANK, CLUSTER_MPI_RANK };
+
 struct cluster_options {
-	bool is_cluster; /* this process is a rank */
-	bool by_mpi;	 /* one of MPI's; then is_cluster, too */
+	enum cluster_kind kind;
 	struct cluster_config config;
 };
 
