@@ -1,9 +1,10 @@
 /*
- * output_options.h - where a command line wants the output: in files, on block
- * devices, or in one file of all ranks
+ * file_options.h - where a command line wants the output: in files, on block
+ * devices, or in one file of all ranks; and which inputs and outputs are
+ * streams, and whether they can be
  */
-#ifndef OUTPUT_OPTIONS_H
-#define OUTPUT_OPTIONS_H
+#ifndef FILE_OPTIONS_H
+#define FILE_OPTIONS_H
 
 #include "base/options.h"
 #include "io/output/output.h"
@@ -34,4 +35,17 @@ const char *output_options_name(const struct output_options *options);
 const char *output_options_neighbour(const struct output_options *options,
 				     bool is_stream);
 
-#endif /* OUTPUT_OPTIONS_H */
+struct stream_options {
+	bool is_input;	/* one of the inputs is a stream */
+	bool is_output; /* the output is one */
+	bool is_stdout; /* it is standard output, by whatever name */
+};
+
+/* Refuse streams that cannot be read or written, such as a terminal, or that
+ * the other options do not suit.  Call it before a file is opened, which could
+ * get the number of a closed descriptor.  0 or -errno with *failure filled. */
+int stream_options_complete(struct stream_options *options,
+			    const struct sorter_config *config, bool is_cluster,
+			    struct failure *failure);
+
+#endif /* FILE_OPTIONS_H */
