@@ -413,8 +413,7 @@ static void exchange_model__reason_for_its_ranks(void **state)
 static void set_up_alone(unsigned ranks)
 {
 	set_up(0.01);
-	model.overhead_bytes -= 24;
-	model.status_bytes -= 24;
+	exchange_model_set_overhead(&model, model.overhead_bytes - 24);
 	model.message_ns = 1800;
 	model.send_ns = 3400;
 	model.receive_ns = 6900;

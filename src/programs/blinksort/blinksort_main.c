@@ -471,7 +471,7 @@ static int sort_alone(struct options *options, struct failure *failure)
 	struct sorter_result result = { 0 };
 	int error;
 
-	if (options->suppose.rank_count > 0)
+	if (options->suppose.memory.rank_count > 0)
 		error = suppose(options, &result, failure);
 	/* What has no size is sorted as if it did not fit. */
 	else if (options->streams.is_output || options->streams.is_input)

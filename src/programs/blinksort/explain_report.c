@@ -275,16 +275,12 @@ static void print_exchange(const struct memory_forecast *forecast)
 	const double *ns = forecast->schedules_ns;
 	struct texts t;
 
-	printf("exchange  about %s by %s, as --schedule=auto does, in "
-	       "messages of %s\n",
-	       format_ns(t.text[0], ns[EXCHANGE_AUTO]),
-	       exchange_schedule_name(forecast->chosen),
-	       format_size(t.text[1],
-			   (uint64_t)MIN(forecast->message_bytes, NS_MAX)));
-	printf("          rounds %s, all-at-once %s, grid of %ux%u %s\n",
+	printf("exchange  rounds %s, all-at-once %s, grid of %ux%u %s; "
+	       "--schedule=auto takes %s\n",
 	       format_ns(t.text[0], ns[EXCHANGE_ROUNDS]),
 	       format_ns(t.text[1], ns[EXCHANGE_ALL_AT_ONCE]), forecast->rows,
-	       forecast->columns, format_ns(t.text[2], ns[EXCHANGE_GRID]));
+	       forecast->columns, format_ns(t.text[2], ns[EXCHANGE_GRID]),
+	       exchange_schedule_name(forecast->chosen));
 	printf("          the link alone %s; MPI over a fabric with RDMA %s\n",
 	       format_ns(t.text[0], forecast->link_ns),
 	       format_ns(t.text[1], forecast->rdma_ns));

@@ -38,9 +38,9 @@ static const struct {
 	{ "senders", 1, CPUS_MAX, FIELD(sending_cpus) },
 	{ "receivers", 1, CPUS_MAX, FIELD(receiving_cpus) },
 	{ "shared-cpus", 1, CPUS_MAX, FIELD(shared_cpus) },
-	{ "memory-read", 1, INT64_MAX, FIELD(memory_read) },
-	{ "memory-copy", 1, INT64_MAX, FIELD(memory_copy) },
-	{ "start-ns", 0, INT64_MAX, FIELD(start_ns) },
+	{ "memory-read", 1, INT64_MAX, FIELD(memory.memory_read) },
+	{ "memory-copy", 1, INT64_MAX, FIELD(memory.memory_copy) },
+	{ "start-ns", 0, INT64_MAX, FIELD(memory.start_ns) },
 };
 
 /* word: NAME=NUMBER, or NULL. */
@@ -79,13 +79,14 @@ static int take_words(struct options_reader *reader, char *words,
 	int error = 0;
 
 	if (!records || parse_u64(rank_text, 1, RANKS_MAX, &ranks) < 0 ||
-	    parse_u64(records, 1, INT64_MAX, &suppose->record_count) < 0)
+	    parse_u64(records, 1, INT64_MAX, &suppose->memory.whole_records) <
+		    0)
 		return options_refuse(reader, failure,
 				      "not RANKS:RECORDS, up to %d ranks and "
 				      "all their records, such as "
 				      "100:1000000000000",
 				      RANKS_MAX);
-	suppose->rank_count = (unsigned)ranks;
+	suppose->memory.rank_count = (unsigned)ranks;
 	while (error == 0 && words)
 		error = take_supposed(reader, strsep(&words, ","), suppose,
 				      failure);
@@ -142,8 +143,8 @@ static uint64_t together_bytes(const struct suppose_options *suppose,
 						  request->shape.size),
 	};
 
-	return cluster_needed_bytes(&hello, suppose->record_count,
-				    suppose->rank_count);
+	return cluster_needed_bytes(&hello, suppose->memory.whole_records,
+				    suppose->memory.rank_count);
 }
 
 static const char *find_refusal(const struct external_request *request)
@@ -167,31 +168,41 @@ static void model_exchange(const struct suppose_options *suppose,
 	if (suppose->latency_ns != UINT64_MAX)
 		model->latency_ns = (double)suppose->latency_ns;
 	if (suppose->shared_cpus > 0)
-		model->ranks_per_cpu = (double)suppose->rank_count /
+		model->ranks_per_cpu = (double)suppose->memory.rank_count /
 				       (double)suppose->shared_cpus;
+}
+
+static struct sorter_result describe(const struct suppose_options *suppose,
+				     const struct external_request *request)
+{
+	return (struct sorter_result){
+		.record_count = request->record_count,
+		.size_bytes = request->record_count * request->shape.size,
+		.threads = request->worker_count,
+		.threads_source = request->threads_source,
+		.memory_source = request->memory_source,
+		.memory_bytes = suppose->memory.rank_count > 1
+					? together_bytes(suppose, request)
+					: alone_bytes(request),
+	};
 }
 
 static void forecast_memory(const struct suppose_options *suppose,
 			    struct memory_explanation *in_memory)
 {
 	const struct external_rates *rates = &in_memory->rates;
+	struct memory_request memory = suppose->memory;
 	struct exchange_model exchange;
-	const struct memory_request request = {
-		.rank_count = suppose->rank_count,
-		.whole_records = suppose->record_count,
-		.record_size = in_memory->record_size,
-		.thread_count = in_memory->result.threads,
-		.memory_read = suppose->memory_read,
-		.memory_copy = suppose->memory_copy,
-		.start_ns = suppose->start_ns,
-		.disk_read = rates->read,
-		.disk_write = rates->write,
-		.exchange = rates->link > 0 ? &exchange : NULL,
-	};
 
-	if (rates->link > 0)
+	memory.record_size = in_memory->record_size;
+	memory.thread_count = in_memory->result.threads;
+	memory.disk_read = rates->read;
+	memory.disk_write = rates->write;
+	if (rates->link > 0) {
 		model_exchange(suppose, rates->link, &exchange);
-	memory_model_forecast(&in_memory->forecast, &request);
+		memory.exchange = &exchange;
+	}
+	memory_model_forecast(&in_memory->forecast, &memory);
 }
 
 int suppose_options_explain(const struct suppose_options *suppose,
@@ -200,45 +211,37 @@ int suppose_options_explain(const struct suppose_options *suppose,
 			    struct external_explanation *explanation,
 			    struct failure *failure)
 {
-	uint64_t count =
-		DIV_ROUND_UP(suppose->record_count, suppose->rank_count);
+	unsigned ranks = suppose->memory.rank_count;
+	uint64_t whole = suppose->memory.whole_records;
+	uint64_t count = DIV_ROUND_UP(whole, ranks);
 	uint32_t size = config->sort->shape.size;
 	struct external_config supposed = *config;
-	const struct external_request *request = &explanation->request;
 	int error;
 
 	if (count > CLUSTER_INPUT_BYTES_MAX / size)
 		return failure_set(failure, EXIT_USAGE, "--suppose", 0,
 				   "more than 32 TiB for each rank");
-	if (suppose->rank_count > 1) {
-		supposed.ranks.rank_count = suppose->rank_count;
+	if (ranks > 1) {
+		supposed.ranks.rank_count = ranks;
 		supposed.ranks.part_records = supposed.ranks.planned_records =
 			count;
 	}
 	error = external_sort_suppose(&supposed, count, explanation, failure);
 	*in_memory = (struct memory_explanation){
-		.result = {
-			.record_count = count,
-			.size_bytes = count * size,
-			.threads = request->worker_count,
-			.threads_source = request->threads_source,
-			.memory_source = request->memory_source,
-			.memory_bytes = suppose->rank_count > 1
-				? together_bytes(suppose, request)
-				: alone_bytes(request),
-		},
-		.rank_count = suppose->rank_count,
-		.whole_records = suppose->record_count,
+		.result = describe(suppose, &explanation->request),
+		.rank_count = ranks,
+		.whole_records = whole,
 		.record_size = size,
 		.rates = config->rates,
 	};
 	/* A sort in memory may suffice where one in runs does not. */
-	if (in_memory->result.memory_bytes <= request->memory_bytes) {
+	if (in_memory->result.memory_bytes <=
+	    explanation->request.memory_bytes) {
 		forecast_memory(suppose, in_memory);
 		return 0;
 	}
 	in_memory->result.place = SORT_BEYOND_MEMORY;
-	explanation->whole_records = suppose->record_count;
-	explanation->refused = find_refusal(request);
+	explanation->whole_records = whole;
+	explanation->refused = find_refusal(&explanation->request);
 	return error;
 }

@@ -9,15 +9,13 @@
 #include "programs/blinksort/explain_report.h"
 
 struct suppose_options {
-	unsigned rank_count;   /* 0: the option was not given */
-	uint64_t record_count; /* of all ranks */
+	/* rank_count 0: the option was not given. */
+	struct memory_request memory;
 	/* What a rank has to exchange records; UINT64_MAX: as the model says
 	 * (exchange_model.h). */
 	uint64_t mtu_bytes, sending_cpus, receiving_cpus;
 	uint64_t overhead_bytes, latency_ns;
 	uint64_t shared_cpus; /* of all ranks; 0: each has its own */
-	/* As of struct memory_request. */
-	uint64_t memory_read, memory_copy, start_ns;
 };
 
 /* Take the value of --suppose: RANKS:RECORDS[,NAME=NUMBER]...  0 or -errno with
