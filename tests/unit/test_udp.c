@@ -37,6 +37,9 @@ enum conduct {
 	GOES_ON_EARLY,
 	/* In the first collective, of the length of one message. */
 	ANNOUNCES_ANOTHER,
+	/* No DATA reaches it, as where the network takes short datagrams only.
+	 */
+	HEARS_NO_DATA,
 	/* Behaves, but has nothing to say at the first barrier. */
 	REPORTS_NOTHING,
 };
@@ -75,7 +78,7 @@ struct node {
 	unsigned whole_count;
 	uint64_t prefix[NODES_MAX];
 	bool bad; /* something was not as it should be */
-	uint64_t strays;
+	uint64_t strays, resent;
 	uint64_t served_max; /* datagrams sent again by one call */
 	struct failure failure;
 	char what[64]; /* of the failure, which ends with the exchange */
@@ -466,6 +469,7 @@ static bool misbehave(struct node *node, struct exchange *x)
 	if (node->rank.rank != node->setting->culprit ||
 	    node->setting->conduct == ANNOUNCES_ANOTHER ||
 	    node->setting->conduct == REPORTS_NOTHING ||
+	    node->setting->conduct == HEARS_NO_DATA ||
 	    node->setting->conduct == FAILS_TO_PREPARE)
 		return false;
 	if (node->setting->conduct == FAILS) {
@@ -537,7 +541,11 @@ static void *run_node(void *argument)
 		if (setting->strangers)
 			disturb(udp_of(x), node->rank.rank);
 		lose(udp_of(x)->control.fd, setting->loss_percent);
-		lose(udp_of(x)->data.fd, setting->loss_percent);
+		lose(udp_of(x)->data.fd,
+		     setting->conduct == HEARS_NO_DATA &&
+				     node->rank.rank == setting->culprit
+			     ? 100
+			     : setting->loss_percent);
 		error = exchange_join(x, &node->failure);
 		if (error == 0)
 			atomic_fetch_add(&joined_count, 1);
@@ -576,6 +584,7 @@ static void *run_node(void *argument)
 			 node->failure.what);
 	if (x) {
 		node->strays = exchange_counters(x)->stray_datagrams;
+		node->resent = exchange_counters(x)->resent_datagrams;
 		snprintf(node->told, sizeof(node->told), "%s",
 			 x->failed.failure.why);
 	}
@@ -1009,6 +1018,24 @@ static void udp__silent_rank_is_named(void **state)
 	run_without(LEAVES_AFTER_JOINING, "has been silent for");
 }
 
+/* It is asked for until the deadline, in some 60 lists of what is missing,
+ * which do not keep the network busy: without a pause there were 4,000. */
+static void udp__what_never_comes_is_asked_for_seldom(void **state)
+{
+	struct setting setting = { .node_count = 3,
+				   .payload_bytes = 1472,
+				   .collectives = 1,
+				   .conduct = HEARS_NO_DATA,
+				   .culprit = 1,
+				   .bytes = even_bytes };
+	uint64_t segments = DIV_ROUND_UP(even_bytes(1, 0, 1), 1472 - 100);
+
+	(void)state;
+	run_all(&setting);
+	assert_int_equal(nodes[0].failure.status, EXIT_PEER);
+	assert_in_range(nodes[0].resent, 1, 200 * segments);
+}
+
 static void udp__a_failure_is_told_to_all(void **state)
 {
 	(void)state;
@@ -1195,6 +1222,7 @@ int main(void)
 		cmocka_unit_test(udp__ports_end),
 		cmocka_unit_test(udp__absent_rank_is_named),
 		cmocka_unit_test(udp__silent_rank_is_named),
+		cmocka_unit_test(udp__what_never_comes_is_asked_for_seldom),
 		cmocka_unit_test(udp__a_failure_is_told_to_all),
 		cmocka_unit_test(udp__what_is_told_ends_at_the_barrier),
 		cmocka_unit_test(udp__a_relay_changes_no_address),

@@ -18,6 +18,10 @@
 #define GAPS_AGAIN_NS ((uint64_t)4000000)
 #define GAPS_AGAIN_DOUBLED_MAX 4
 #define GAPS_AGAIN_ROUND_TRIPS 4
+/* So many lists in a row are made as soon as the one before has been served,
+ * though nothing came of it.  What the network never takes, such as DATA that
+ * is longer than its MTU, is asked for at those intervals from then on. */
+#define FRUITLESS_LISTS_MAX 16
 
 void udp_receive_begin(struct udp *x)
 {
@@ -312,6 +316,14 @@ static uint64_t gaps_again_ns(const struct udp_peer *peer)
 		   GAPS_AGAIN_ROUND_TRIPS * peer->clock.last_round_trip_ns);
 }
 
+/* The peer has sent all of the last list, and what is still missing was lost
+ * once more. */
+static bool is_served(const struct udp_peer *peer)
+{
+	return peer->heard.served_serial == peer->in.gap_serial &&
+	       peer->in.fruitless_lists < FRUITLESS_LISTS_MAX;
+}
+
 static uint64_t request_gaps_of(struct udp *x, unsigned node, uint64_t now_ns)
 {
 	struct udp_peer *peer = &x->peers[node];
@@ -319,7 +331,9 @@ static uint64_t request_gaps_of(struct udp *x, unsigned node, uint64_t now_ns)
 
 	if (!has_gaps(peer))
 		return UINT64_MAX;
-	if (peer->heard.served_serial == in->gap_serial)
+	if (in->arrivals.arrived_count != in->gap_arrived_count)
+		in->fruitless_lists = 0;
+	if (is_served(peer))
 		in->gap_repeats = 0;
 	else if (now_ns < in->gap_sent_ns + gaps_again_ns(peer))
 		return in->gap_sent_ns + gaps_again_ns(peer);
@@ -327,6 +341,8 @@ static uint64_t request_gaps_of(struct udp *x, unsigned node, uint64_t now_ns)
 		in->gap_repeats++;
 	in->gap_serial++;
 	in->gap_sent_ns = now_ns;
+	in->gap_arrived_count = in->arrivals.arrived_count;
+	in->fruitless_lists++;
 	udp_status_send_gaps(x, node);
 	return now_ns + gaps_again_ns(peer);
 }

@@ -67,10 +67,12 @@ struct udp_in {
 	struct arrivals arrivals;
 	bool open; /* arrivals is of this epoch */
 	uint64_t granted_bytes;
-	uint32_t gap_serial;  /* of the last list of gaps */
-	uint64_t gap_sent_ns; /* when that was sent */
+	uint32_t gap_serial;	    /* of the last list of gaps */
+	uint64_t gap_sent_ns;	    /* when that was sent */
+	uint64_t gap_arrived_count; /* segments that had come by then */
 	unsigned gap_repeats;
-	struct debt debt; /* what it has sent */
+	unsigned fruitless_lists; /* since something came */
+	struct debt debt;	  /* what it has sent */
 };
 
 struct udp_peer {
