@@ -52,8 +52,8 @@ static void predict_exchange(struct memory_forecast *forecast,
 	forecast->rdma_ns = exchange_model_mpi_ns(&rdma, rank_count, bytes);
 }
 
-/* A start; and in a cluster the client sends to each rank and hears of it, and
- * the ranks greet each other: one way, and back. */
+/* A process starts.  In a cluster the client also sends to each rank and hears
+ * of it, and the ranks greet each other: one way, and back. */
 static double launch_ns(const struct memory_request *request)
 {
 	double process_ns = (double)request->start_ns + PROCESS_NS;

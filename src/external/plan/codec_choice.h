@@ -52,7 +52,7 @@ struct codec_work {
 /* What was compared. */
 struct codec_verdict {
 	struct codec_sample sample;
-	/* With CODEC_NONE, and with CODEC_LZ4; of no bytes. */
+	/* What is predicted with CODEC_NONE and with CODEC_LZ4: times alone. */
 	struct external_forecast none, lz4;
 };
 

@@ -42,7 +42,7 @@ enum external_limit {
 	EXTERNAL_LIMITS,
 };
 
-/* Of any sort, also of one in memory (memory_model.h). */
+/* A pass of any sort, also of one in memory (memory_model.h). */
 struct pass_forecast {
 	const char *name;
 	uint64_t read_bytes, written_bytes;
