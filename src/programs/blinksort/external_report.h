@@ -13,8 +13,8 @@ void external_report_progress(void *context,
 			      const struct external_progress *progress);
 void external_report_end_progress(void);
 
-/* Print members of a document, without a comma before or behind them: disk_rates
- * and link_rate; predicted_ns and predicted_passes. */
+/* Print members of a document, without a comma before or behind them:
+ * disk_rates and link_rate; predicted_ns and predicted_passes. */
 void external_report_rates(const struct external_rates *rates);
 void external_report_forecast(uint64_t ns, const struct pass_forecast *passes,
 			      unsigned pass_count);
