@@ -22,11 +22,15 @@
 
 static void set_range(struct orderer *orderer, uint64_t record_count)
 {
-	orderer->range =
-		chunk_range_of(orderer->config.sink, orderer->wiring.shape.size,
-			       orderer->config.first_record, record_count);
+	const struct orderer_config *config = &orderer->config;
+
+	orderer->range = (struct chunk_range){ 0 };
+	if (!config->sorts_only)
+		orderer->range =
+			chunk_range_of(config->sink, orderer->wiring.shape.size,
+				       config->first_record, record_count);
 	chunk_shares_deal(&orderer->chunks, orderer->range.chunk_count,
-			  orderer->wiring.pool, orderer->config.by_node);
+			  orderer->wiring.pool, config->by_node);
 }
 
 void orderer_begin_chunks(struct orderer *orderer)
@@ -35,20 +39,16 @@ void orderer_begin_chunks(struct orderer *orderer)
 	thread_pool_set(orderer->wiring.pool, &orderer->chunks_begun, 1);
 }
 
-static void set_geometry(struct orderer *orderer)
+/* 0, where there are no chunks: all buckets are oversized. */
+static uint32_t find_bucket_entries_max(const struct orderer *orderer)
 {
-	const struct orderer_config *config = &orderer->config;
+	uint64_t entries;
 
-	orderer->range = (struct chunk_range){ 0 };
-	chunk_shares_deal(&orderer->chunks, 0, orderer->wiring.pool, false);
-	orderer->bucket_entries_max = 0; /* all buckets are oversized */
-	if (config->sorts_only)
-		return;
-	set_range(orderer, config->record_count);
-	orderer->bucket_entries_max = (uint32_t)MIN(
-		PLAN_OVERSIZED_ENTRIES,
-		MAX(1, BUCKET_CHUNKS_MAX * config->sink->chunk_bytes /
-			       orderer->wiring.shape.size));
+	if (orderer->config.sorts_only)
+		return 0;
+	entries = BUCKET_CHUNKS_MAX * orderer->config.sink->chunk_bytes /
+		  orderer->wiring.shape.size;
+	return (uint32_t)MIN(PLAN_OVERSIZED_ENTRIES, MAX(1, entries));
 }
 
 void orderer_begin(struct orderer *orderer, const struct sort_wiring *wiring,
@@ -67,7 +67,8 @@ void orderer_begin(struct orderer *orderer, const struct sort_wiring *wiring,
 		.sort = orderer->sort,
 		.any = equal_keys_kernel(wiring->kernel),
 	};
-	set_geometry(orderer);
+	set_range(orderer, config->record_count);
+	orderer->bucket_entries_max = find_bucket_entries_max(orderer);
 	orderer->set = (struct bucket_set){ 0 };
 	orderer->oversized_count = 0;
 	orderer->crowded_count = 0;

@@ -53,11 +53,10 @@ struct sorter {
 	const uint8_t **sample;
 	uint64_t *sample_prefixes;
 
-	/* Worker 0 writes these, before the others run or between barriers. */
+	/* Worker 0 writes these, before the others run or between barriers.
+	 * The splitters are zeroed until there are some. */
 	struct splitters splitters;
-	bool partition_while_reading;
 	bool partition_again;
-	bool partitioned; /* by the splitters */
 
 	/* Any worker. */
 	struct first_failure failure;
@@ -219,16 +218,18 @@ static void choose_splitters(struct sorter *sorter)
 	enum splitters_kind kind =
 		key_probe(&sorter->input, &sorter->config.shape, &is_uniform);
 
-	sorter->partition_while_reading =
-		wanted == SPLITTERS_STATIC ||
-		(wanted == SPLITTERS_AUTO && is_uniform) ||
-		sorter->input.record_count == 0;
 	/* Otherwise the keys are sampled when all records are in memory, or
 	 * their pages are mapped. */
-	if (sorter->partition_while_reading)
+	if (wanted == SPLITTERS_STATIC ||
+	    (wanted == SPLITTERS_AUTO && is_uniform) ||
+	    sorter->input.record_count == 0)
 		splitters_init_static(&sorter->splitters, kind,
 				      sorter->plan.bucket_count);
-	sorter->partitioned = sorter->partition_while_reading;
+}
+
+static bool has_splitters(const struct sorter *sorter)
+{
+	return sorter->splitters.kind != SPLITTERS_AUTO;
 }
 
 /* Static splitters have failed when more than this part of the input lies in
@@ -260,7 +261,7 @@ static void decide(struct sorter *sorter)
 	bool is_sampled = sorter->splitters.kind == SPLITTERS_SAMPLED;
 
 	sorter->partition_again = false;
-	if (sorter->partitioned) {
+	if (has_splitters(sorter)) {
 		struct bucket_set set = bucketing_set(&sorter->bucketing);
 
 		orderer_add_up(&sorter->orderer, &set);
@@ -273,27 +274,25 @@ static void decide(struct sorter *sorter)
 	draw_sample(sorter);
 	bucketing_reset(&sorter->bucketing);
 	sorter->partition_again = true;
-	sorter->partitioned = true;
 }
 
 /* False: the run has failed. */
 static bool run_bucketing(struct sorter *sorter, unsigned worker)
 {
 	const _Atomic bool *stop = &sorter->failure.stop;
+	bool resident = false, partition = has_splitters(sorter);
 
-	bucketing_pass(&sorter->bucketing, worker, false,
-		       sorter->partition_while_reading);
-	for (;;) {
+	do {
+		bucketing_pass(&sorter->bucketing, worker, resident, partition);
 		if (thread_pool_barrier(&sorter->pool, stop))
 			return false;
 		if (worker == 0)
 			decide(sorter);
 		if (thread_pool_barrier(&sorter->pool, stop))
 			return false;
-		if (!sorter->partition_again)
-			return true;
-		bucketing_pass(&sorter->bucketing, worker, true, true);
-	}
+		resident = partition = true;
+	} while (sorter->partition_again);
+	return true;
 }
 
 /* --- by entries: ordering --------------------------------------------------
