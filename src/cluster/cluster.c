@@ -37,6 +37,7 @@ static void begin_bucketing(struct cluster *cluster)
 	const struct sort_wiring wiring = {
 		.shape = cluster->sort_config->shape,
 		.kernel = cluster->sort_config->kernel,
+		.plan = &cluster->plan,
 		.splitters = &cluster->splitters,
 		.pool = &cluster->pool,
 		.trace = &cluster->trace,
@@ -88,7 +89,6 @@ static int plan_lists(struct cluster *cluster, uint32_t bucket_count)
 
 	if (error)
 		return error;
-	bucketing_set_plan(&cluster->bucketing, &cluster->plan);
 	return sort_setup_refuse_memory(
 		cluster->sort_config, cluster->plan.memory_bytes,
 		input->record_count, cluster->rank.machine_count,

@@ -13,12 +13,6 @@ void bucketing_begin(struct bucketing *bucketing,
 	atomic_store_explicit(&bucketing->next_record, 0, memory_order_relaxed);
 }
 
-void bucketing_set_plan(struct bucketing *bucketing, const struct plan *plan)
-{
-	bucketing->index_bits = plan->index_bits;
-	bucketing->piece_records = plan->piece_records;
-}
-
 /* --- memory ----------------------------------------------------------------
  */
 
@@ -82,7 +76,7 @@ static void partition_run(struct bucketing *bucketing, unsigned worker,
 
 	partition_records(&bucketing->writers[worker], wiring->kernel,
 			  wiring->splitters, &wiring->shape,
-			  bucketing->index_bits, run->records, run->slot,
+			  wiring->plan->index_bits, run->records, run->slot,
 			  run->record_count);
 }
 
@@ -156,7 +150,7 @@ static bool pass_over(struct bucketing *bucketing, unsigned worker,
 static void pass_pieces(struct bucketing *bucketing, unsigned worker,
 			bool partition)
 {
-	uint64_t piece = bucketing->piece_records;
+	uint64_t piece = bucketing->wiring.plan->piece_records;
 	uint64_t record_count = bucketing->config.source->record_count;
 	bool good = true;
 

@@ -17,7 +17,6 @@
 
 #include "io/input/source.h"
 #include "sort/bucket_set.h"
-#include "sort/plan.h"
 #include "sort/sort_wiring.h"
 #include "system/arena.h"
 
@@ -38,9 +37,6 @@ struct bucketing {
 	/* bucketing_begin() writes these; then nothing does. */
 	struct sort_wiring wiring;
 	struct bucketing_config config;
-	/* The driver writes these with bucketing_set_plan() between passes. */
-	unsigned index_bits;	/* slots are below 2 to this */
-	uint64_t piece_records; /* of a source that has pieces */
 	/* Any worker raises it: the first record of the next piece. */
 	_Alignas(CACHE_PAIR_BYTES) _Atomic uint64_t next_record;
 	/* All writers take blocks from it. */
@@ -52,9 +48,6 @@ struct bucketing {
 void bucketing_begin(struct bucketing *bucketing,
 		     const struct sort_wiring *wiring,
 		     const struct bucketing_config *config);
-
-/* What the plan says of slots and pieces. */
-void bucketing_set_plan(struct bucketing *bucketing, const struct plan *plan);
 
 /* Pieces that the two functions below take together. */
 #define BUCKETING_PIECES(worker_count) (2 * (worker_count) + 4)

@@ -494,6 +494,7 @@ static int wire(struct sorter *sorter, struct failure *failure)
 	const struct sort_wiring wiring = {
 		.shape = sorter->config.shape,
 		.kernel = sorter->config.kernel,
+		.plan = &sorter->plan,
 		.splitters = &sorter->splitters,
 		.pool = &sorter->pool,
 		.trace = &sorter->trace,
@@ -505,7 +506,6 @@ static int wire(struct sorter *sorter, struct failure *failure)
 	sorter->way->lay_out(sorter, &wiring);
 	config.counts = sorter->counts.tables;
 	bucketing_begin(&sorter->bucketing, &wiring, &config);
-	bucketing_set_plan(&sorter->bucketing, &sorter->plan);
 	return sort_trace_add_lanes(&sorter->trace, sorter->pool.worker_count,
 				    SORT_TRACE_SPANS, failure);
 }

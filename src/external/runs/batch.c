@@ -95,12 +95,11 @@ void batch_begin(struct batch *batch, const struct sort_wiring *wiring,
 {
 	struct sort_wiring own = *wiring;
 
+	own.plan = &batch->plan;
 	own.splitters = &batch->splitters;
 	bucketing_begin(&batch->bucketing, &own, config);
-	if (config->counts)
-		return;
-	bucketing_set_plan(&batch->bucketing, &batch->plan);
-	bucketing_reset(&batch->bucketing);
+	if (!config->counts)
+		bucketing_reset(&batch->bucketing);
 }
 
 struct pass {
