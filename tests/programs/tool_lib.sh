@@ -392,10 +392,11 @@ has_match()
 }
 
 # folder_state FOLDER: everything in it, by name, kind, size and the time of its
-# last change
+# last change; a folder's own time also tells of a hidden name that is gone again
 folder_state()
 {
-	find "$1" -printf '%p %i %y %m %s %C@ %l\n'
+	find "$1" -type d -printf '%p %i %y %m\n' \
+		-o -printf '%p %i %y %m %s %C@ %l\n'
 }
 
 # run_tested ARGUMENT...: of the command that TESTED has, or its beginning; its
