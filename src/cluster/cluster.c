@@ -115,8 +115,7 @@ static int lay_out_lists(struct cluster *cluster, uint32_t bucket_count)
 		return error;
 	bucketing_take_lists(&cluster->bucketing, plan,
 			     cluster->pool.worker_count, arena);
-	cluster_send_take_memory(&cluster->send, bucket_count,
-				 cluster->input.record_count, plan->index_bits);
+	cluster_send_take_memory(cluster, bucket_count);
 	/* Last, since the most of it may never be touched. */
 	bucketing_take_blocks(&cluster->bucketing, plan, arena);
 	return 0;
@@ -127,19 +126,13 @@ static int lay_out_lists(struct cluster *cluster, uint32_t bucket_count)
 static int arrange_and_exchange(struct cluster *cluster)
 {
 	bool is_sampled = cluster->splitters.kind == SPLITTERS_SAMPLED;
-	struct bucket_set set = bucketing_set(&cluster->bucketing);
-	struct cluster_send *send = &cluster->send;
 	uint64_t begin_ns = clock_now_ns();
-	int error = cluster_send_compact(send, &set, cluster->failure);
+	int error = cluster_send_compact(cluster);
 
 	if (error == 0 && is_sampled)
-		error = cluster_sample_cuts(&cluster->sample,
-					    &cluster->splitters, send->start,
-					    send->cuts, cluster->failure);
+		error = cluster_sample_cuts(cluster);
 	if (error == 0)
-		error = cluster_send_build_messages(
-			send, is_sampled ? cluster->sample.counts : NULL,
-			cluster->failure);
+		error = cluster_send_build_messages(cluster);
 	add_ns(cluster, CLUSTER_ARRANGE_NS, begin_ns);
 	return error ? error : cluster_exchange(cluster);
 }
@@ -167,8 +160,7 @@ static int bucket_statically(struct cluster *cluster)
 static int choose_splitters(struct cluster *cluster)
 {
 	uint64_t begin_ns = clock_now_ns();
-	int error = cluster_sample_splitters(
-		&cluster->sample, &cluster->splitters, cluster->failure);
+	int error = cluster_sample_splitters(cluster);
 
 	add_ns(cluster, CLUSTER_SAMPLE_NS, begin_ns);
 	return error;
@@ -207,15 +199,10 @@ static int sort_share(struct cluster *cluster)
 	return error ? error : arrange_and_exchange(cluster);
 }
 
-/* The output goes past the page cache, unless the user wants it otherwise, or
- * all ranks write one file; where duplicates are dropped, it is cut in the end.
- */
 static int sort_externally(struct cluster *cluster)
 {
-	int error;
+	int error = cluster_sort_externally(cluster);
 
-	cluster->output.is_large = true;
-	error = cluster_sort_externally(cluster);
 	cluster->result->sort.output_direct = cluster->output.output.direct;
 	if (error == 0 && cluster->rank.rank == 0)
 		error = sort_trace_open(&cluster->trace,
@@ -232,41 +219,6 @@ static void stop_workers(struct cluster *cluster, int error)
 	if (error && cluster->receive.orders)
 		orderer_stop(&cluster->orderer);
 	thread_pool_stop(&cluster->pool);
-}
-
-/* What the parts need to know, when all ranks have agreed. */
-static void begin_parts(struct cluster *cluster)
-{
-	const struct sorter_config *config = cluster->sort_config;
-	const struct cluster_send_config send = {
-		.exchange = cluster->exchange,
-		.rank = cluster->rank.rank,
-		.node_count = cluster->rank.node_count,
-		.shape = config->shape,
-		.kernel = config->kernel,
-		.unit_bytes = cluster_unit_bytes(cluster),
-		.by_reference = cluster_is_by_reference(cluster),
-		.base = cluster->input.base,
-		.splitters = &cluster->splitters,
-	};
-
-	begin_bucketing(cluster);
-	cluster_send_begin(&cluster->send, &send);
-	cluster->sample = (struct cluster_sample){
-		.exchange = cluster->exchange,
-		.rank = &cluster->rank,
-		.agreement = &cluster->agreement,
-		.hellos = cluster->hellos,
-		.shape = &config->shape,
-		.source = &cluster->source,
-		.keeps_equal_together = config->unique,
-	};
-	cluster->output.config = config;
-	cluster->output.exchange = cluster->exchange;
-	cluster->output.rank = &cluster->rank;
-	cluster->output.agreement = &cluster->agreement;
-	cluster->output.hellos = cluster->hellos;
-	cluster->output.gathers = cluster->config->gathers;
 }
 
 /* --- the end -------------------------------------------------------------- */
@@ -333,7 +285,7 @@ static int commit(struct cluster *cluster)
 	bool traces = cluster->agreement.traces;
 	struct failure *failure = cluster->failure;
 	uint64_t begin_ns = clock_now_ns();
-	int error = cluster_output_finish(&cluster->output, failure);
+	int error = cluster_output_finish(cluster, failure);
 
 	if (error == 0)
 		error = input_check(&cluster->input, failure);
@@ -352,7 +304,7 @@ static int commit(struct cluster *cluster)
 	if (error)
 		return error;
 	error = cluster_output_commit(
-		&cluster->output,
+		cluster,
 		traces && cluster->rank.rank == 0 ? &trace->file : NULL,
 		failure);
 	add_ns(cluster, CLUSTER_COMMIT_NS, begin_ns);
@@ -400,7 +352,7 @@ static int sort_together(struct cluster *cluster)
 
 	add_ns(cluster, CLUSTER_JOIN_NS, begin_ns);
 	if (error == 0) {
-		begin_parts(cluster);
+		begin_bucketing(cluster);
 		error = cluster->result->is_external ? sort_externally(cluster)
 						     : sort_share(cluster);
 	}

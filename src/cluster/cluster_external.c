@@ -46,7 +46,7 @@ struct joint_sort {
 	struct external_rank *rank;
 	struct cluster_progress progress;
 	struct cluster_runs runs;
-	struct cluster_division division; /* of a shared input */
+	struct input_division division; /* of a shared input */
 	/* What the wave at hand moves. */
 	struct exchange_buffers buffers;
 	uint8_t no_area[1]; /* to this rank, if it gets no part */
@@ -67,12 +67,10 @@ static bool sorts(const struct joint_sort *joint)
 
 /* --- waiting -------------------------------------------------------------- */
 
-/* A failure of our threads is told to the other ranks at once. */
 static int check_and_pause(struct joint_sort *joint)
 {
-	int error = external_rank_check(joint->rank, joint->failure);
-
-	return error ? error : cluster_pause(&joint->progress, joint->failure);
+	return cluster_check_and_pause(joint->rank, &joint->progress,
+				       joint->failure);
 }
 
 static int wait_until_done(struct joint_sort *joint)
@@ -105,40 +103,8 @@ static uint64_t told_bytes_max(const struct joint_sort *joint)
 	return 2 * joint->rank->index_bytes + 4 * MIB;
 }
 
-/* Divide the input while the reading teams go on, until all of it has been
- * given out. */
-static int divide_input(struct joint_sort *joint)
-{
-	struct cluster_division *division = &joint->division;
-	unsigned given_max[RANK_NODES_MAX];
-	int error = 0;
-
-	for (unsigned i = 0; i < joint->count; i++)
-		given_max[i] = cluster_runs_max(&joint->runs, i) / 2;
-	division->exchange = joint->exchange;
-	division->rank = &joint->cluster->rank;
-	division->external_rank = joint->rank;
-	division->claims = joint->rank->claims;
-	cluster_division_begin(division, joint->runs.input_begin[joint->count],
-			       given_max);
-	while (error == 0 && !cluster_division_is_final(division)) {
-		error = cluster_division_step(division, joint->failure);
-		if (error == 0)
-			error = check_and_pause(joint);
-	}
-	return error;
-}
-
 static int make_runs(struct joint_sort *joint)
 {
-	struct cluster_keep keep = {
-		.exchange = joint->exchange,
-		.rank = &joint->cluster->rank,
-		.hellos = joint->cluster->hellos,
-		.runs = &joint->runs,
-		.own = joint->rank,
-		.progress = &joint->progress,
-	};
 	struct external_rank_limits own;
 	unsigned runs_max;
 	int error;
@@ -147,15 +113,20 @@ static int make_runs(struct joint_sort *joint)
 	error = cluster_runs_tell_limits(&joint->runs, &own, &runs_max,
 					 joint->failure);
 	if (error == 0)
-		error = cluster_keep_check(&keep, joint->failure);
+		error = cluster_keep_check(&joint->runs, joint->cluster->hellos,
+					   joint->failure);
 	if (error)
 		return error;
 	external_rank_start_runs(joint->rank, runs_max);
 	if (joint->config.ranks.shares_input)
-		error = divide_input(joint);
+		error = cluster_divide(&joint->division,
+				       joint->runs.input_begin[joint->count],
+				       &joint->runs, joint->rank,
+				       &joint->progress, joint->failure);
 	else
-		error = cluster_keep_run(&keep, joint->failure);
-	joint->kept_waves = keep.result;
+		error = cluster_keep_run(&joint->runs, joint->cluster->hellos,
+					 joint->rank, &joint->progress,
+					 &joint->kept_waves, joint->failure);
 	return error ? error : wait_until_done(joint);
 }
 
@@ -173,8 +144,7 @@ static int set_parts(struct joint_sort *joint)
 	for (unsigned i = 0; i < joint->count; i++)
 		if (joint->config.ranks.shares_input) {
 			spans[i].part_count = input_division_parts(
-				&joint->division.division.parts[i],
-				spans[i].parts);
+				&joint->division.parts[i], spans[i].parts);
 		} else {
 			struct run_spans *of = &spans[keeper[i]];
 
@@ -385,7 +355,6 @@ static int read_shares(struct joint_sort *joint, const uint64_t *told,
 
 static int open_output(struct joint_sort *joint)
 {
-	struct cluster_output *output = &joint->cluster->output;
 	const uint64_t own[] = { joint->rank->lead_records,
 				 part_records(joint) };
 	uint64_t first = 0, *told;
@@ -397,10 +366,11 @@ static int open_output(struct joint_sort *joint)
 		error = read_shares(joint, told, &first);
 	free(told);
 	if (error == 0 && sorts(joint))
-		error = cluster_output_open(output, first, joint->share,
+		error = cluster_output_open(joint->cluster, first, joint->share,
 					    joint->failure);
 	if (error == 0 && sorts(joint))
-		external_rank_give_output(joint->rank, &output->output,
+		external_rank_give_output(joint->rank,
+					  &joint->cluster->output.output,
 					  joint->share);
 	return error;
 }
@@ -478,8 +448,8 @@ static int end_output(struct joint_sort *joint, uint64_t written)
 	if (written == joint->share)
 		return 0;
 	if (joint->sort.unique)
-		return cluster_output_shrink(&joint->cluster->output, 0,
-					     written, written, joint->failure);
+		return cluster_output_shrink(joint->cluster, 0, written,
+					     written, joint->failure);
 	return failure_set(joint->failure, EXIT_PEER, NULL, 0,
 			   "%" PRIu64 " records have come, not %" PRIu64,
 			   written, joint->share);

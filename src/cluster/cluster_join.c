@@ -17,6 +17,11 @@
 #include "system/machine.h"
 #include "system/numa.h"
 
+static void *take(struct arena *memory, size_t count, size_t bytes)
+{
+	return arena_take(memory, count * bytes, CACHE_PAIR_BYTES);
+}
+
 int cluster_lay_out_ranks(struct cluster *cluster)
 {
 	size_t count = cluster->rank.node_count;
@@ -34,20 +39,13 @@ int cluster_lay_out_ranks(struct cluster *cluster)
 	if (error)
 		return error;
 	cluster->node_count = (unsigned)count;
-	cluster->hellos = arena_take(memory, count * sizeof(*cluster->hellos),
-				     CACHE_PAIR_BYTES);
-	receive->sources = arena_take(memory, count * sizeof(*receive->sources),
-				      CACHE_PAIR_BYTES);
-	receive->runs = arena_take(memory, count * sizeof(*receive->runs),
-				   CACHE_PAIR_BYTES);
-	receive->shares = arena_take(memory, count * sizeof(*receive->shares),
-				     CACHE_PAIR_BYTES);
-	send->cuts = arena_take(memory, (count + 1) * sizeof(*send->cuts),
-				CACHE_PAIR_BYTES);
-	send->send_bytes = arena_take(memory, count * sizeof(*send->send_bytes),
-				      CACHE_PAIR_BYTES);
-	send->targets = arena_take(memory, count * sizeof(*send->targets),
-				   CACHE_PAIR_BYTES);
+	cluster->hellos = take(memory, count, sizeof(*cluster->hellos));
+	receive->sources = take(memory, count, sizeof(*receive->sources));
+	receive->runs = take(memory, count, sizeof(*receive->runs));
+	receive->shares = take(memory, count, sizeof(*receive->shares));
+	send->cuts = take(memory, count + 1, sizeof(*send->cuts));
+	send->send_bytes = take(memory, count, sizeof(*send->send_bytes));
+	send->targets = take(memory, count, sizeof(*send->targets));
 	return 0;
 }
 

@@ -135,7 +135,7 @@ static void read_message(void *context, unsigned node, uint64_t offset,
 {
 	const struct cluster *cluster = context;
 
-	cluster_send_read(&cluster->send, node, offset, bytes, byte_count);
+	cluster_send_read(cluster, node, offset, bytes, byte_count);
 }
 
 static uint8_t *place(void *context, unsigned node, uint64_t offset,

@@ -438,14 +438,14 @@ int cluster_shrink_output(struct cluster *cluster, uint64_t kept_count,
 			first += kept[i];
 		whole += kept[i];
 	}
-	return cluster_output_shrink(&cluster->output, first, kept_count, whole,
+	return cluster_output_shrink(cluster, first, kept_count, whole,
 				     failure);
 }
 
 static int open_output(struct cluster *cluster, uint64_t record_count,
 		       struct failure *failure)
 {
-	int error = cluster_output_open(&cluster->output, first_record(cluster),
+	int error = cluster_output_open(cluster, first_record(cluster),
 					record_count, failure);
 
 	/* All timelines go into rank 0's. */

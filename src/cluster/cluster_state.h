@@ -3,17 +3,17 @@
  *
  *      cluster.c            the run, from the first pass to the commit
  *      cluster_join.c       before that: what we have, what all ranks have
+ *      cluster_sample.c     splitters from a sample, cuts from counts
+ *      cluster_send.c       our records in bucket order, and the messages
  *      cluster_share.c      room for our share of the records
  *      cluster_receive.c    what arrives, and its order
  *      cluster_by_reference.c  records that are read where they are
+ *      cluster_output.c     files of our own, or one of all ranks
  *      cluster_external.c   all of it, for what does not fit into memory
  *
  * The other modules hold a part each and know nothing of the rest:
  *
  *      cluster_agree.h      what follows from the hellos
- *      cluster_sample.h     splitters from a sample, cuts from counts
- *      cluster_send.h       our records in bucket order, and the messages
- *      cluster_output.h     files of our own, or one of all ranks
  *      cluster_keep.h       beyond memory, runs that go to other ranks
  *      cluster_roles.h      the roles of ranks: read, sort, keep
  *      cluster_report.h     figures
@@ -28,16 +28,65 @@
 
 #include "cluster/cluster.h"
 #include "cluster/agreement/cluster_agree.h"
-#include "cluster/output/cluster_output.h"
-#include "cluster/memory/cluster_sample.h"
-#include "cluster/memory/cluster_send.h"
 #include "cluster/memory/shares.h"
 #include "io/input/input.h"
+#include "io/output/output.h"
+#include "kernels/gather.h"
 #include "sort/bucketing.h"
 #include "sort/orderer.h"
 #include "system/topology.h"
 
-/* What one rank sends us (cluster_send.h). */
+/* Splitters and cuts that follow from samples and counts.
+ * Written by cluster_sample.c. */
+struct cluster_sample {
+	/* The shape of encoded keys, as if they were records, and one of them,
+	 * owned, which has the bytes that all sampled keys share. */
+	struct record_shape key_shape;
+	uint8_t *common_key;
+	/* Owned: the records that a source has in a bucket are counts[source *
+	 * bucket_count + bucket]. */
+	uint32_t *counts;
+};
+
+/* The message to a rank.
+ * Written by cluster_send.c. */
+struct cluster_target {
+	uint8_t *head;
+	uint64_t head_bytes;
+	uint32_t first; /* its first record in entries */
+	uint32_t count; /* of records */
+};
+
+/* Our own records in bucket order, and the messages that take them away. */
+struct cluster_send {
+	/* Written by cluster_send.c. */
+	gather_fn *gather;
+	/* The slots are the input's.  The entries of bucket b begin at
+	 * start[b].  The entries of our own share get their slots in the share
+	 * later, from the receiving side. */
+	uint64_t *entries;
+	uint32_t *start;
+	uint32_t bucket_count;
+	uint64_t index_mask; /* of the slot in these entries */
+	uint64_t digest;     /* of splitters and cuts */
+
+	/* Written by cluster_join.c: [rank], of the cluster's memory. */
+	struct share_cut *cuts; /* where its share begins; and one more */
+	uint64_t *send_bytes;
+	struct cluster_target *targets; /* targets[0].head is owned */
+
+	/* Written by cluster.c: it has the lists, too. */
+	struct arena arena;
+};
+
+/* Where our share goes.
+ * Written by cluster_output.c. */
+struct cluster_output {
+	struct output output;	 /* the sink of the share */
+	uint64_t gathered_bytes; /* of the one file, without the nonces */
+};
+
+/* What one rank sends us (cluster_send.c). */
 struct cluster_source {
 	/* Written by cluster_share.c, which makes room: cluster_receive.c fills
 	 * the head, the entries and start. */
@@ -156,6 +205,50 @@ void cluster_free(struct cluster *cluster);
 
 /* The functions that follow return 0 or -errno, with *failure filled or
  * *cluster->failure if they have no such argument. */
+
+/* --- cluster_sample.c ------------------------------------------------------
+ */
+
+/* All ranks: the same splitters for all, which refer to the sample. */
+int cluster_sample_splitters(struct cluster *cluster);
+/* All ranks: the same cuts for all, when our records are in bucket order. */
+int cluster_sample_cuts(struct cluster *cluster);
+/* Safe on a zeroed sample. */
+void cluster_sample_free(struct cluster_sample *sample);
+
+/* --- cluster_send.c --------------------------------------------------------
+ */
+
+/* Pieces that cluster_send_take_memory() takes from the arena. */
+#define CLUSTER_SEND_PIECES 2
+
+void cluster_send_take_memory(struct cluster *cluster, uint32_t bucket_count);
+/* Make one array of the lists. */
+int cluster_send_compact(struct cluster *cluster);
+/* Make the messages' heads and sizes, when the cuts are made. */
+int cluster_send_build_messages(struct cluster *cluster);
+/* Copy bytes of the message to a rank, for the exchange. */
+void cluster_send_read(const struct cluster *cluster, unsigned node,
+		       uint64_t offset, uint8_t *bytes, size_t byte_count);
+
+/* --- cluster_output.c ------------------------------------------------------
+ */
+
+/* Open the output for record_count records, of which the first is number
+ * first_record of all ranks' sorted records. */
+int cluster_output_open(struct cluster *cluster, uint64_t first_record,
+			uint64_t record_count, struct failure *failure);
+/* Called before the first chunk, or when all are written: there are fewer
+ * records, record_count of ours and whole_count of all ranks. */
+int cluster_output_shrink(struct cluster *cluster, uint64_t first_record,
+			  uint64_t record_count, uint64_t whole_count,
+			  struct failure *failure);
+/* All of the share has been handed over: write it, for other ranks to see. */
+int cluster_output_finish(struct cluster *cluster, struct failure *failure);
+/* All ranks have finished: give the files their names; also, unless it is NULL,
+ * is one more file that gets its name with them. */
+int cluster_output_commit(struct cluster *cluster, struct outfile *also,
+			  struct failure *failure);
 
 /* --- cluster_share.c ------------------------------------------------------ */
 

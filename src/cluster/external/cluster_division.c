@@ -20,102 +20,124 @@
  * end. */
 #define PAUSE_PART(elapsed_ns) ((elapsed_ns) / 1024)
 
-static void give(struct cluster_division *division)
+struct dividing {
+	struct input_division *division;
+	const struct cluster_runs *runs;
+	struct external_rank *reader; /* what this rank reads with */
+	struct reading_claims *claims;
+	uint64_t begin_ns, next_ns; /* the ranks divide then */
+	/* When the rate was measured last. */
+	uint64_t last_ns, last_read, last_waited_ns;
+	uint64_t rate; /* records in a second; 0: not known yet */
+};
+
+static void give(struct dividing *dividing)
 {
+	const struct input_division *division = dividing->division;
 	const struct input_part *own =
-		&division->division.parts[division->rank->rank];
+		&division->parts[dividing->runs->rank->rank];
 	uint64_t now_ns = clock_now_ns();
 
-	reading_claims_give(division->claims, own->ranges, own->range_count,
-			    division->division.is_final);
-	division->next_ns =
-		now_ns + MAX(division->division.pause_ns,
-			     PAUSE_PART(now_ns - division->begin_ns));
-}
-
-void cluster_division_begin(struct cluster_division *division,
-			    uint64_t whole_count, const unsigned *given_max)
-{
-	input_division_init(&division->division, whole_count,
-			    division->rank->node_count, given_max);
-	division->begin_ns = clock_now_ns();
-	division->last_ns = division->begin_ns;
-	give(division);
+	reading_claims_give(dividing->claims, own->ranges, own->range_count,
+			    division->is_final);
+	dividing->next_ns =
+		now_ns + MAX(division->pause_ns,
+			     PAUSE_PART(now_ns - dividing->begin_ns));
 }
 
 /* Waiting for a part to read is no fault of the rank's.  Each rate counts as
  * much as all before it. */
-static void measure(struct cluster_division *division, uint64_t read)
+static void measure(struct dividing *dividing, uint64_t read)
 {
 	uint64_t now_ns = clock_now_ns();
-	uint64_t waited_ns = reading_claims_waited_ns(division->claims);
-	uint64_t ns = now_ns - division->last_ns -
-		      MIN(waited_ns - division->last_waited_ns,
-			  now_ns - division->last_ns);
-	uint64_t recent = (uint64_t)((double)(read - division->last_read) *
+	uint64_t waited_ns = reading_claims_waited_ns(dividing->claims);
+	uint64_t ns = now_ns - dividing->last_ns -
+		      MIN(waited_ns - dividing->last_waited_ns,
+			  now_ns - dividing->last_ns);
+	uint64_t recent = (uint64_t)((double)(read - dividing->last_read) *
 				     1e9 / (double)MAX(1, ns));
 
-	if (ns < (division->rate > 0 ? RATE_NS_NEXT : RATE_NS_FIRST))
+	if (ns < (dividing->rate > 0 ? RATE_NS_NEXT : RATE_NS_FIRST))
 		return;
-	if (division->rate > 0)
-		recent = (division->rate + recent) / 2;
-	division->rate = MAX(1, recent);
-	division->last_ns = now_ns;
-	division->last_read = read;
-	division->last_waited_ns = waited_ns;
+	if (dividing->rate > 0)
+		recent = (dividing->rate + recent) / 2;
+	dividing->rate = MAX(1, recent);
+	dividing->last_ns = now_ns;
+	dividing->last_read = read;
+	dividing->last_waited_ns = waited_ns;
 }
 
-static struct input_division_told look(struct cluster_division *division)
+static struct input_division_told look(struct dividing *dividing)
 {
-	uint64_t read = external_rank_read_records(division->external_rank);
+	uint64_t read = external_rank_read_records(dividing->reader);
 
-	measure(division, read);
+	measure(dividing, read);
 	return (struct input_division_told){
-		.taken = reading_claims_hold(division->claims),
+		.taken = reading_claims_hold(dividing->claims),
 		.read = read,
-		.rate = division->rate,
-		.grain = division->claims->capacity,
+		.rate = dividing->rate,
+		.grain = dividing->claims->capacity,
 	};
 }
 
-static int update(struct cluster_division *division,
-		  const struct input_division_told *told,
-		  struct failure *failure)
+static int divide(struct dividing *dividing, struct failure *failure)
 {
+	const struct cluster_runs *runs = dividing->runs;
+	const struct input_division_told own = look(dividing);
+	const struct input_division_told *told;
+	uint64_t *words;
 	unsigned bad = 0;
+	int error = cluster_allgather_words(runs->rank, runs->exchange,
+					    (const uint64_t *)&own, TOLD_WORDS,
+					    &words, failure);
 
-	if (input_division_update(&division->division, told, &bad) == 0)
-		return 0;
-	return exchange_blame(division->exchange, bad, failure,
-			      "claims an impossible %" PRIu64
-			      " records of the shared input: " EXCHANGE_FAULTY,
-			      told[bad].taken);
+	told = (const struct input_division_told *)words;
+	if (error == 0 &&
+	    input_division_update(dividing->division, told, &bad) < 0)
+		error = exchange_blame(
+			runs->exchange, bad, failure,
+			"claims an impossible %" PRIu64
+			" records of the shared input: " EXCHANGE_FAULTY,
+			told[bad].taken);
+	free(words);
+	return error;
 }
 
-int cluster_division_step(struct cluster_division *division,
-			  struct failure *failure)
+int cluster_divide(struct input_division *division, uint64_t whole_count,
+		   const struct cluster_runs *runs,
+		   struct external_rank *reader,
+		   struct cluster_progress *progress, struct failure *failure)
 {
-	struct input_division_told own;
-	uint64_t *told;
-	int error;
+	struct dividing dividing = {
+		.division = division,
+		.runs = runs,
+		.reader = reader,
+		.claims = reader->claims,
+		.begin_ns = clock_now_ns(),
+		.last_ns = clock_now_ns(),
+	};
+	unsigned count = 0, given_max[RANK_NODES_MAX];
+	int error = 0;
 
-	if (division->division.is_final || clock_now_ns() < division->next_ns)
-		return 0;
-	if (division->step_count++ == CLUSTER_FIRST_PASS_COLLECTIVES_MAX)
-		return failure_set(failure, EXIT_PEER, NULL, 0,
-				   "the input has been divided %d times, and "
-				   "is not read",
-				   CLUSTER_FIRST_PASS_COLLECTIVES_MAX);
-	own = look(division);
-	error = cluster_allgather_words(division->rank, division->exchange,
-					(const uint64_t *)&own, TOLD_WORDS,
-					&told, failure);
-	if (error == 0)
-		error = update(division,
-			       (const struct input_division_told *)told,
-			       failure);
-	free(told);
-	if (error == 0)
-		give(division);
+	for (unsigned i = 0; i < runs->rank->node_count; i++)
+		given_max[i] = cluster_runs_max(runs, i) / 2;
+	input_division_init(division, whole_count, runs->rank->node_count,
+			    given_max);
+	give(&dividing);
+	while (error == 0 && !division->is_final) {
+		if (clock_now_ns() < dividing.next_ns) {
+			error = cluster_check_and_pause(reader, progress,
+							failure);
+			continue;
+		}
+		if (count++ == CLUSTER_FIRST_PASS_COLLECTIVES_MAX)
+			return failure_set(failure, EXIT_PEER, NULL, 0,
+					   "the input has been divided %d "
+					   "times, and is not read",
+					   CLUSTER_FIRST_PASS_COLLECTIVES_MAX);
+		error = divide(&dividing, failure);
+		if (error == 0)
+			give(&dividing);
+	}
 	return error;
 }

@@ -10,6 +10,28 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "cluster/agreement/cluster_keepers.h"
+
+struct keeping {
+	const struct cluster_runs *runs; /* with the limits */
+	const struct cluster_hello *hellos;
+	struct external_rank *own; /* whose first pass has begun */
+	struct cluster_progress *progress;
+	struct cluster_wave_result *result;
+	uint16_t keeper[RANK_NODES_MAX];
+	/* Which ranks the rank's sources are, in rank order. */
+	uint16_t source[RANK_NODES_MAX];
+	unsigned source_count;
+	struct given_runs *given; /* NULL: we keep */
+	struct kept_runs *kept;	  /* NULL: for no other rank */
+	uint32_t wave;
+	uint64_t sent_records; /* of the batch at hand, before this wave */
+	uint64_t slice_records;
+	uint64_t send_bytes[RANK_NODES_MAX];
+	uint64_t received_bytes[RANK_NODES_MAX];
+	uint64_t idle_since_ns; /* the end of the last wave with records */
+	bool any_sent;		/* in the wave, by any rank */
+};
 
 /* --- before the pass ------------------------------------------------------ */
 
@@ -24,7 +46,7 @@ static bool takes_enough(const struct external_rank_limits *keeper,
 		       KEPT_RUNS_SLICES_MAX;
 }
 
-static int check_slices(const struct cluster_keep *keep, unsigned source,
+static int check_slices(const struct keeping *keep, unsigned source,
 			struct failure *failure)
 {
 	unsigned keeper = keep->keeper[source];
@@ -32,24 +54,25 @@ static int check_slices(const struct cluster_keep *keep, unsigned source,
 
 	if (takes_enough(limits, &keep->hellos[source]))
 		return 0;
-	return exchange_blame(keep->exchange, keeper, failure,
+	return exchange_blame(keep->runs->exchange, keeper, failure,
 			      "takes %" PRIu64 " records at once of rank %u, "
 			      "whose runs it keeps",
 			      limits->kept_records, source);
 }
 
 /* The rank that has too little says so, and the others say it of that rank. */
-static int check_parts(const struct cluster_keep *keep, unsigned keeper,
+static int check_parts(const struct keeping *keep, unsigned keeper,
 		       struct failure *failure)
 {
-	unsigned parts = cluster_keepers_parts(
-		keep->hellos, keep->rank->node_count, keep->keeper, keeper);
+	unsigned parts = cluster_keepers_parts(keep->hellos,
+					       keep->runs->rank->node_count,
+					       keep->keeper, keeper);
 	unsigned runs_max = cluster_runs_max(keep->runs, keeper);
 
 	if (parts <= runs_max)
 		return 0;
-	if (keeper != keep->rank->rank)
-		return exchange_blame(keep->exchange, keeper, failure,
+	if (keeper != keep->runs->rank->rank)
+		return exchange_blame(keep->runs->exchange, keeper, failure,
 				      "has too little memory to merge the %u "
 				      "parts of the input that it keeps: %u "
 				      "may be",
@@ -60,20 +83,21 @@ static int check_parts(const struct cluster_keep *keep, unsigned keeper,
 			   parts, runs_max);
 }
 
-int cluster_keep_check(struct cluster_keep *keep, struct failure *failure)
+int cluster_keep_check(const struct cluster_runs *runs,
+		       const struct cluster_hello *hellos,
+		       struct failure *failure)
 {
-	unsigned count = keep->rank->node_count;
+	unsigned count = runs->rank->node_count;
+	struct keeping keep = { .runs = runs, .hellos = hellos };
 	int error = 0;
 
-	cluster_keepers_choose(keep->hellos, count, keep->keeper);
+	cluster_keepers_choose(hellos, count, keep.keeper);
 	for (unsigned i = 0; i < count && error == 0; i++) {
-		unsigned keeper = keep->keeper[i];
-
-		if (!cluster_keepers_is_source(keep->hellos, keep->keeper, i))
+		if (!cluster_keepers_is_source(hellos, keep.keeper, i))
 			continue;
-		error = check_slices(keep, i, failure);
+		error = check_slices(&keep, i, failure);
 		if (error == 0)
-			error = check_parts(keep, keeper, failure);
+			error = check_parts(&keep, keep.keeper[i], failure);
 	}
 	return error;
 }
@@ -85,7 +109,7 @@ int cluster_keep_check(struct cluster_keep *keep, struct failure *failure)
 static struct exchange_length length_of(const void *context, unsigned source,
 					unsigned destination)
 {
-	const struct cluster_keep *keep = context;
+	const struct keeping *keep = context;
 	bool sends =
 		cluster_keepers_is_source(keep->hellos, keep->keeper, source) &&
 		keep->keeper[source] == destination;
@@ -103,7 +127,7 @@ static struct exchange_length length_of(const void *context, unsigned source,
 static void read_message(void *context, unsigned node, uint64_t offset,
 			 uint8_t *bytes, size_t byte_count)
 {
-	const struct cluster_keep *keep = context;
+	const struct keeping *keep = context;
 	uint32_t size = keep->runs->shape->size;
 	uint8_t head[KEPT_RUNS_HEAD_BYTES] = { 0 };
 	size_t length = 0;
@@ -126,16 +150,16 @@ static void read_message(void *context, unsigned node, uint64_t offset,
 static int prepare(void *context, const uint64_t *receive_bytes,
 		   struct failure *failure)
 {
-	struct cluster_keep *keep = context;
+	struct keeping *keep = context;
 
 	memcpy(keep->received_bytes, receive_bytes,
-	       keep->rank->node_count * sizeof(*receive_bytes));
+	       keep->runs->rank->node_count * sizeof(*receive_bytes));
 	for (unsigned i = 0; i < keep->source_count; i++) {
 		uint64_t bytes = receive_bytes[keep->source[i]];
 
 		if (!kept_runs_length_is_good(keep->kept, bytes))
 			return exchange_blame(
-				keep->exchange, keep->source[i], failure,
+				keep->runs->exchange, keep->source[i], failure,
 				"sends %" PRIu64 " bytes, which are no records",
 				bytes);
 	}
@@ -145,7 +169,7 @@ static int prepare(void *context, const uint64_t *receive_bytes,
 static uint8_t *place(void *context, unsigned node, uint64_t offset,
 		      size_t *room)
 {
-	const struct cluster_keep *keep = context;
+	const struct keeping *keep = context;
 	unsigned i = 0;
 
 	while (keep->source[i] != node)
@@ -164,17 +188,9 @@ static uint8_t *place(void *context, unsigned node, uint64_t offset,
 #define IDLE_PART 8
 #define IDLE_NS_MAX 4000000000
 
-static int check_and_pause(const struct cluster_keep *keep,
-			   struct failure *failure)
-{
-	int error = external_rank_check(keep->own, failure);
-
-	return error ? error : cluster_pause(keep->progress, failure);
-}
-
 /* Wait until there is something to send, nothing will be, or others have waited
  * for long enough. */
-static int wait_for_batch(struct cluster_keep *keep, struct failure *failure)
+static int wait_for_batch(struct keeping *keep, struct failure *failure)
 {
 	uint64_t begin_ns = clock_now_ns();
 	uint64_t idle_ns = (begin_ns - keep->idle_since_ns) / IDLE_PART;
@@ -184,19 +200,21 @@ static int wait_for_batch(struct cluster_keep *keep, struct failure *failure)
 	while (error == 0 && !given_runs_have(keep->given) &&
 	       external_rank_is_busy(keep->own) &&
 	       clock_now_ns() - begin_ns < idle_ns)
-		error = check_and_pause(keep, failure);
+		error = cluster_check_and_pause(keep->own, keep->progress,
+						failure);
 	return error;
 }
 
 /* Wait until the writer has written the first `waves` waves. */
-static int wait_until_written(struct cluster_keep *keep, uint32_t waves,
+static int wait_until_written(struct keeping *keep, uint32_t waves,
 			      struct failure *failure)
 {
 	int error = 0;
 
 	while (error == 0 && keep->kept &&
 	       kept_runs_written(keep->kept) < waves)
-		error = check_and_pause(keep, failure);
+		error = cluster_check_and_pause(keep->own, keep->progress,
+						failure);
 	if (error == 0 && keep->kept)
 		error = kept_runs_check(keep->kept, failure);
 	return error;
@@ -204,9 +222,9 @@ static int wait_until_written(struct cluster_keep *keep, uint32_t waves,
 
 /* What we send in this wave.  0 or -errno with *failure filled: nothing comes
  * any more, since our pass has failed. */
-static int choose_slice(struct cluster_keep *keep, struct failure *failure)
+static int choose_slice(struct keeping *keep, struct failure *failure)
 {
-	unsigned keeper = keep->keeper[keep->rank->rank];
+	unsigned keeper = keep->keeper[keep->runs->rank->rank];
 	bool may_come = external_rank_is_busy(keep->own);
 
 	memset(keep->send_bytes, 0, sizeof(keep->send_bytes));
@@ -226,17 +244,18 @@ static int choose_slice(struct cluster_keep *keep, struct failure *failure)
 /* --- a wave --------------------------------------------------------------- */
 
 /* What all ranks have sent to all, as all ranks know it. */
-static void look_at_wave(struct cluster_keep *keep)
+static void look_at_wave(struct keeping *keep)
 {
 	bool any_records = false;
 
 	keep->any_sent = false;
-	for (unsigned i = 0; i < keep->rank->node_count; i++) {
+	for (unsigned i = 0; i < keep->runs->rank->node_count; i++) {
 		uint64_t bytes;
 
 		if (!cluster_keepers_is_source(keep->hellos, keep->keeper, i))
 			continue;
-		bytes = exchange_bytes(keep->exchange, i, keep->keeper[i]);
+		bytes = exchange_bytes(keep->runs->exchange, i,
+				       keep->keeper[i]);
 		keep->any_sent |= bytes > 0;
 		any_records |= bytes > KEPT_RUNS_HEAD_BYTES;
 	}
@@ -244,27 +263,27 @@ static void look_at_wave(struct cluster_keep *keep)
 		keep->idle_since_ns = clock_now_ns();
 }
 
-static int take_messages(struct cluster_keep *keep, struct failure *failure)
+static int take_messages(struct keeping *keep, struct failure *failure)
 {
 	uint64_t bytes[RANK_NODES_MAX];
 	unsigned bad;
 
 	for (unsigned i = 0; i < keep->source_count; i++) {
 		bytes[i] = keep->received_bytes[keep->source[i]];
-		keep->result.received_bytes +=
+		keep->result->received_bytes +=
 			bytes[i] - MIN(bytes[i], KEPT_RUNS_HEAD_BYTES);
 	}
 	if (kept_runs_take(keep->kept, keep->wave, bytes, &bad) == 0)
 		return 0;
 	return exchange_blame(
-		keep->exchange, keep->source[bad], failure,
+		keep->runs->exchange, keep->source[bad], failure,
 		"sent an impossible batch of its input: " EXCHANGE_FAULTY);
 }
 
-static void end_slice(struct cluster_keep *keep)
+static void end_slice(struct keeping *keep)
 {
 	keep->sent_records += keep->slice_records;
-	keep->result.sent_bytes +=
+	keep->result->sent_bytes +=
 		keep->slice_records * keep->runs->shape->size;
 	if (keep->slice_records == 0 ||
 	    keep->sent_records < given_runs_record_count(keep->given))
@@ -273,7 +292,7 @@ static void end_slice(struct cluster_keep *keep)
 	given_runs_sent(keep->given);
 }
 
-static int exchange_wave(struct cluster_keep *keep, struct failure *failure)
+static int exchange_wave(struct keeping *keep, struct failure *failure)
 {
 	const struct exchange_collective collective = {
 		.context = keep,
@@ -284,19 +303,19 @@ static int exchange_wave(struct cluster_keep *keep, struct failure *failure)
 		.place = place,
 	};
 	uint64_t begin_ns = clock_now_ns();
-	int error = exchange_begin(keep->exchange, &collective, failure);
+	int error = exchange_begin(keep->runs->exchange, &collective, failure);
 
 	if (error == 0)
-		error = exchange_receive(keep->exchange, failure);
+		error = exchange_receive(keep->runs->exchange, failure);
 	if (error == 0)
 		look_at_wave(keep);
 	if (error == 0 && keep->kept && keep->any_sent)
 		error = take_messages(keep, failure);
 	if (error == 0)
-		error = exchange_finish(keep->exchange, failure);
+		error = exchange_finish(keep->runs->exchange, failure);
 	if (error == 0 && keep->given)
 		end_slice(keep);
-	keep->result.ns += clock_now_ns() - begin_ns;
+	keep->result->ns += clock_now_ns() - begin_ns;
 	cluster_progress_tell(keep->progress, clock_now_ns());
 	return error;
 }
@@ -305,10 +324,10 @@ static int exchange_wave(struct cluster_keep *keep, struct failure *failure)
 
 #define WAVES_MAX CLUSTER_FIRST_PASS_COLLECTIVES_MAX
 
-static int next_wave(struct cluster_keep *keep, struct failure *failure)
+static int next_wave(struct keeping *keep, struct failure *failure)
 {
 	bool may_give = cluster_keepers_is_source(keep->hellos, keep->keeper,
-						  keep->rank->rank);
+						  keep->runs->rank->rank);
 	int error = 0;
 
 	if (keep->wave == WAVES_MAX)
@@ -330,23 +349,26 @@ static int next_wave(struct cluster_keep *keep, struct failure *failure)
 
 /* How many runs a source may send: each batch has so many blocks that there are
  * fewer runs than blocks that we cut, and some more of small inputs. */
-static unsigned runs_max_of(const struct cluster_keep *keep, unsigned source)
+static unsigned runs_max_of(const struct keeping *keep, unsigned source)
 {
-	uint64_t blocks = keep->hellos[source].record_count /
-			  keep->runs->limits[keep->rank->rank].block_records;
+	uint64_t blocks =
+		keep->hellos[source].record_count /
+		keep->runs->limits[keep->runs->rank->rank].block_records;
 
 	return 64 + (unsigned)MIN(blocks, UINT32_MAX / 4);
 }
 
 /* False: no rank sends anything in this pass. */
-static bool begin(struct cluster_keep *keep)
+static bool begin(struct keeping *keep)
 {
-	unsigned own = keep->rank->rank;
+	unsigned own = keep->runs->rank->rank;
 	bool any = false;
 
+	cluster_keepers_choose(keep->hellos, keep->runs->rank->node_count,
+			       keep->keeper);
 	keep->given = keep->own->given;
 	keep->kept = keep->own->kept;
-	for (unsigned i = 0; i < keep->rank->node_count; i++) {
+	for (unsigned i = 0; i < keep->runs->rank->node_count; i++) {
 		if (!cluster_keepers_is_source(keep->hellos, keep->keeper, i))
 			continue;
 		any = true;
@@ -361,7 +383,7 @@ static bool begin(struct cluster_keep *keep)
 	return any;
 }
 
-static int end(struct cluster_keep *keep, struct failure *failure)
+static int end(struct keeping *keep, struct failure *failure)
 {
 	unsigned bad = 0;
 	int error;
@@ -374,7 +396,7 @@ static int end(struct cluster_keep *keep, struct failure *failure)
 		return error;
 	error = kept_runs_end(keep->kept, &bad, failure);
 	if (error == -EBADMSG)
-		error = exchange_blame(keep->exchange, keep->source[bad],
+		error = exchange_blame(keep->runs->exchange, keep->source[bad],
 				       failure,
 				       "has not sent all records of its input");
 	if (error == 0)
@@ -382,16 +404,28 @@ static int end(struct cluster_keep *keep, struct failure *failure)
 	return error;
 }
 
-int cluster_keep_run(struct cluster_keep *keep, struct failure *failure)
+int cluster_keep_run(const struct cluster_runs *runs,
+		     const struct cluster_hello *hellos,
+		     struct external_rank *own,
+		     struct cluster_progress *progress,
+		     struct cluster_wave_result *result,
+		     struct failure *failure)
 {
+	struct keeping keep = {
+		.runs = runs,
+		.hellos = hellos,
+		.own = own,
+		.progress = progress,
+		.result = result,
+		.idle_since_ns = clock_now_ns(),
+	};
 	int error;
 
-	if (!begin(keep))
+	if (!begin(&keep))
 		return 0;
-	keep->idle_since_ns = clock_now_ns();
 	do {
-		error = next_wave(keep, failure);
-		keep->wave++;
-	} while (error == 0 && keep->any_sent);
-	return error ? error : end(keep, failure);
+		error = next_wave(&keep, failure);
+		keep.wave++;
+	} while (error == 0 && keep.any_sent);
+	return error ? error : end(&keep, failure);
 }

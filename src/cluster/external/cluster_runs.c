@@ -26,6 +26,15 @@
 /* Words that each rank tells of its limits. */
 #define LIMITS_WORDS 4
 
+int cluster_check_and_pause(const struct external_rank *rank,
+			    struct cluster_progress *progress,
+			    struct failure *failure)
+{
+	int error = external_rank_check(rank, failure);
+
+	return error ? error : cluster_pause(progress, failure);
+}
+
 /* --- limits --------------------------------------------------------------- */
 
 /* Blocks that a rank sends us in a wave, if they are as large as can be. */

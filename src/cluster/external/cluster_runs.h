@@ -18,6 +18,7 @@
 #define CLUSTER_RUNS_H
 
 #include "cluster/agreement/cluster_roles.h"
+#include "cluster/collective/cluster_progress.h"
 #include "exchange/exchange.h"
 #include "external/external_rank.h"
 #include "cluster/external/run_numbers.h"
@@ -106,6 +107,12 @@ static inline uint32_t cluster_runs_number(const struct cluster_runs *runs,
 {
 	return runs->numbers[runs->first_run[node] + run];
 }
+
+/* While our threads are at work: tell a failure of theirs at once, or pause
+ * (cluster_progress.h). */
+int cluster_check_and_pause(const struct external_rank *rank,
+			    struct cluster_progress *progress,
+			    struct failure *failure);
 
 /* Records of all ranks' runs. */
 uint64_t cluster_runs_whole(const struct cluster_runs *runs);
