@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
@@ -27,6 +28,16 @@
  * the prefetchers of today's CPUs fetch lines in pairs. */
 #define CACHE_LINE_BYTES 64
 #define CACHE_PAIR_BYTES 128
+
+/* Zeroed memory for `count` structs of data that threads write, apart from all
+ * else; the caller frees it.  NULL: there is none. */
+static inline void *alloc_apart(size_t count, size_t struct_bytes)
+{
+	size_t bytes = ROUND_UP(count * struct_bytes, CACHE_PAIR_BYTES);
+	void *memory = aligned_alloc(CACHE_PAIR_BYTES, bytes);
+
+	return memory ? memset(memory, 0, bytes) : NULL;
+}
 
 /* x86-64 and arm64 are; the kernels, the wire and the lists of permissions
  * count on it. */

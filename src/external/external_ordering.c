@@ -303,17 +303,14 @@ static bool open_fetchers(struct fetching *fetching)
 {
 	struct external *external = fetching->external;
 	const struct external_plan *plan = &external->plan;
-	size_t bytes = fetching->worker_count * sizeof(*fetching->fetchers);
 	size_t each = (size_t)plan->read_depth * plan->read_slot_bytes;
 	struct failure failure;
 
-	fetching->fetchers = aligned_alloc(CACHE_PAIR_BYTES, bytes);
-	if (!fetching->fetchers) {
-		failure_no_memory(&failure);
-		external_fail(external, &failure);
-		return false;
-	}
-	memset(fetching->fetchers, 0, bytes);
+	fetching->fetchers = alloc_apart(fetching->worker_count,
+					 sizeof(*fetching->fetchers));
+	if (!fetching->fetchers)
+		return external_good(external, failure_no_memory(&failure),
+				     &failure);
 	for (unsigned w = 0; w < fetching->worker_count; w++) {
 		struct fetcher *fetcher = &fetching->fetchers[w];
 

@@ -377,14 +377,11 @@ int external_rank_open(struct external_rank **opened,
 		       const struct external_config *config,
 		       struct failure *failure)
 {
-	struct external_rank *rank;
+	struct external_rank *rank = alloc_apart(1, sizeof(*rank));
 
 	*opened = NULL;
-	rank = aligned_alloc(CACHE_PAIR_BYTES,
-			     ROUND_UP(sizeof(*rank), CACHE_PAIR_BYTES));
 	if (!rank)
 		return failure_no_memory(failure);
-	memset(rank, 0, sizeof(*rank));
 	rank->rank_count = config->ranks.rank_count;
 	rank->given = config->ranks.gives_runs ? &rank->own_given : NULL;
 	rank->external = external_new(config, rank->given, &rank->own, failure);

@@ -3,14 +3,14 @@
  *
  * Each rank sorts what it reads into runs on its own scratch files, as a rank
  * alone does (external_sort.h); what memory holds to the end stays there.  A
- * rank that does not keep runs sends them to one that does (given_runs.h,
- * kept_runs.h).  The ranks then cut the merge of all runs of all ranks into a
- * part for each (run_cut.h), and each rank merges its part, piece by piece.
- * Piece w of every rank is brought to it by wave w: a message from each rank to
- * each other one, with the blocks that lie there (outgoing.h).  So every record
- * is read twice and written twice at most, and sent once, or twice if its
- * reader does not keep runs, whatever the keys are; and equal keys keep their
- * order, since runs are numbered as the inputs are.
+ * rank that does not keep runs sends them to one that does (kept_runs.h).  The
+ * ranks then cut the merge of all runs of all ranks into a part for each
+ * (run_cut.h), and each rank merges its part, piece by piece.  Piece w of every
+ * rank is brought to it by wave w: a message from each rank to each other one,
+ * with the blocks that lie there (outgoing.h).  So every record is read twice
+ * and written twice at most, and sent once, or twice if its reader does not
+ * keep runs, whatever the keys are; and equal keys keep their order, since runs
+ * are numbered as the inputs are.
  *
  * So the ranks sort first and cut then, as those of DEMSort do (Rahn, Sanders
  * and Singler 2010), and no rank can get more than its part.  TritonSort
@@ -32,7 +32,6 @@
 #define EXTERNAL_RANK_H
 
 #include "external/external_sort.h"
-#include "external/ranks/given_runs.h"
 #include "external/ranks/kept_runs.h"
 #include "external/plan/merge_plan.h"
 #include "external/ranks/outgoing.h"

@@ -70,13 +70,11 @@ static uint64_t read_bytes(const struct external_plan *plan)
 static int lay_out_batches(struct external *external, struct failure *failure)
 {
 	const struct external_plan *plan = &external->plan;
-	unsigned count = plan->batch_count + 2;
 
-	external->batches = aligned_alloc(CACHE_PAIR_BYTES,
-					  count * sizeof(*external->batches));
+	external->batches =
+		alloc_apart(plan->batch_count + 2, sizeof(*external->batches));
 	if (!external->batches)
 		return failure_no_memory(failure);
-	memset(external->batches, 0, count * sizeof(*external->batches));
 	for (unsigned b = 0; b < plan->batch_count; b++) {
 		struct batch *batch = &external->batches[b];
 		size_t bytes = ROUND_DOWN(plan->batch_bytes, PAGE_BYTES);

@@ -19,7 +19,7 @@
 
 #include "external/external_request.h"
 #include "external/external_sort.h"
-#include "external/ranks/given_runs.h"
+#include "external/ranks/kept_runs.h"
 #include "external/read/piece_source.h"
 #include "external/read/pipeline.h"
 #include "external/read/reading.h"

@@ -1,6 +1,6 @@
 /*
- * kept_runs.c - writes the runs that other ranks send to this one's scratch
- * files
+ * kept_runs.c - hands sorted batches to the thread that sends them, and writes
+ * those that other ranks send to this one's scratch files
  */
 #include "external/ranks/kept_runs.h"
 
@@ -9,6 +9,83 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "external/runs/batch.h"
+
+/* --- what this rank gives ------------------------------------------------- */
+
+void given_runs_init(struct given_runs *given, uint32_t record_size,
+		     const struct thread_pool *pool,
+		     const struct first_failure *failure)
+{
+	given->record_size = record_size;
+	given->pool = pool;
+	given->failure = failure;
+}
+
+bool given_runs_offer(struct given_runs *given, const struct batch *batch,
+		      uint64_t input_record, uint64_t input_count)
+{
+	uint32_t sent =
+		atomic_load_explicit(&given->sent, memory_order_acquire);
+
+	given->batch = batch;
+	given->input_record = input_record;
+	given->input_count = input_count;
+	atomic_fetch_add_explicit(&given->offered, 1, memory_order_release);
+	while (!first_failure_stops(given->failure) &&
+	       atomic_load_explicit(&given->sent, memory_order_acquire) == sent)
+		thread_pool_wait_while(given->pool, &given->sent, sent);
+	return !first_failure_stops(given->failure);
+}
+
+bool given_runs_have(const struct given_runs *given)
+{
+	return atomic_load_explicit(&given->offered, memory_order_acquire) !=
+	       atomic_load_explicit(&given->sent, memory_order_relaxed);
+}
+
+uint64_t given_runs_record_count(const struct given_runs *given)
+{
+	return given->batch->record_count;
+}
+
+void given_runs_write_head(const struct given_runs *given, uint8_t *head)
+{
+	memset(head, 0, KEPT_RUNS_HEAD_BYTES);
+	store_le64(head, given->input_record);
+	store_le64(head + 8, given->input_count);
+	store_le64(head + 16, given->batch->record_count);
+}
+
+void given_runs_copy(const struct given_runs *given, uint64_t offset_bytes,
+		     uint8_t *target, size_t byte_count)
+{
+	const struct batch *batch = given->batch;
+	uint32_t size = given->record_size;
+	uint64_t record = offset_bytes / size;
+	size_t skip = offset_bytes % size;
+
+	while (byte_count > 0) {
+		size_t length = MIN(byte_count, size - skip);
+
+		memcpy(target,
+		       batch->records + batch_slot(batch, record) * size + skip,
+		       length);
+		target += length;
+		byte_count -= length;
+		skip = 0;
+		record++;
+	}
+}
+
+void given_runs_sent(struct given_runs *given)
+{
+	thread_pool_set(
+		given->pool, &given->sent,
+		atomic_load_explicit(&given->sent, memory_order_relaxed) + 1);
+}
+
+/* --- what a keeper has ---------------------------------------------------- */
 
 /* What a giver says of a batch, with each slice of it. */
 struct batch_words {
@@ -351,32 +428,22 @@ int kept_runs_open(struct kept_runs **opened,
 		   const struct kept_runs_request *request,
 		   struct failure *failure)
 {
-	struct kept_runs *kept = aligned_alloc(
-		CACHE_PAIR_BYTES, ROUND_UP(sizeof(*kept), CACHE_PAIR_BYTES));
+	struct kept_runs *kept = alloc_apart(1, sizeof(*kept));
 	uint64_t each =
 		request->plan->kept_bytes / MAX(1, request->giver_count);
-	size_t givers_bytes;
 	int error = 0;
 
 	*opened = kept;
 	if (!kept)
 		return failure_no_memory(failure);
-	memset(kept, 0, sizeof(*kept));
 	kept->request = *request;
 	for (unsigned i = 0; i < 2; i++)
 		kept->slices[i] =
 			calloc(request->giver_count, sizeof(**kept->slices));
 	/* A sink has words that threads wait on. */
-	givers_bytes =
-		ROUND_UP(request->giver_count * sizeof(struct kept_giver),
-			 CACHE_PAIR_BYTES);
-	kept->givers = aligned_alloc(CACHE_PAIR_BYTES, givers_bytes);
-	if (!kept->slices[0] || !kept->slices[1] || !kept->givers) {
-		free(kept->givers);
-		kept->givers = NULL;
+	kept->givers = alloc_apart(request->giver_count, sizeof(*kept->givers));
+	if (!kept->slices[0] || !kept->slices[1] || !kept->givers)
 		return failure_no_memory(failure);
-	}
-	memset(kept->givers, 0, givers_bytes);
 	for (unsigned i = 0; i < request->giver_count && error == 0; i++)
 		error = open_giver(kept, &kept->givers[i],
 				   request->memory + i * each, failure);

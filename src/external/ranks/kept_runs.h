@@ -1,5 +1,6 @@
 /*
- * kept_runs.h - runs of other ranks, which this rank's scratch files keep
+ * kept_runs.h - sorted batches that go to another rank's scratch files, and
+ * become runs there
  *
  * A giver is a rank that does not keep runs itself.  It sends each batch, once
  * that is sorted, in slices, a slice a wave.  A message has four words of 64
@@ -21,6 +22,8 @@
  */
 #ifndef KEPT_RUNS_H
 #define KEPT_RUNS_H
+
+#include <stdatomic.h>
 
 #include "external/plan/external_plan.h"
 #include "external/write/run_sink.h"
@@ -90,5 +93,51 @@ void kept_runs_add_up(const struct kept_runs *kept, uint64_t *plain_bytes,
 
 /* Safe on NULL. */
 void kept_runs_close(struct kept_runs *kept);
+
+/* --- what this rank gives -------------------------------------------------
+ *
+ * The leader of the ordering team offers a batch that is sorted in place, and
+ * waits until the thread that has the exchange has sent all of it.  Meanwhile
+ * the reading team fills other batches.
+ */
+
+struct given_runs {
+	uint32_t record_size;
+	const struct thread_pool *pool; /* whose functions make threads wait */
+	const struct first_failure *failure; /* the run's */
+	/* The leader of the ordering team, before it raises offered. */
+	const struct batch *batch;
+	uint64_t input_record, input_count;
+	_Atomic uint32_t offered;
+	/* The thread with the exchange raises it behind offered. */
+	_Atomic uint32_t sent;
+};
+
+/* *given is zeroed.  All is borrowed. */
+void given_runs_init(struct given_runs *given, uint32_t record_size,
+		     const struct thread_pool *pool,
+		     const struct first_failure *failure);
+
+/* The batch is sorted in place, and has records; it had that range of the input
+ * of all ranks.  Offer it, and wait.  False: the run has failed. */
+bool given_runs_offer(struct given_runs *given, const struct batch *batch,
+		      uint64_t input_record, uint64_t input_count);
+
+/* What follows is for the thread that has the exchange. */
+
+/* Is there a batch to be sent? */
+bool given_runs_have(const struct given_runs *given);
+uint64_t given_runs_record_count(const struct given_runs *given);
+
+/* What each slice says of the batch: KEPT_RUNS_HEAD_BYTES. */
+void given_runs_write_head(const struct given_runs *given, uint8_t *head);
+
+/* Bytes of the batch's records, in their order, from offset_bytes on. */
+void given_runs_copy(const struct given_runs *given, uint64_t offset_bytes,
+		     uint8_t *target, size_t byte_count);
+
+/* All of the batch has arrived; or the run has failed, which has been noted:
+ * the leader of the ordering team does not wait any more. */
+void given_runs_sent(struct given_runs *given);
 
 #endif /* KEPT_RUNS_H */

@@ -41,8 +41,6 @@ static bool piece_is_good(const struct outgoing_wants *wants,
 		uint32_t begin = block_of(wants, runs, piece, r);
 		uint32_t end = block_of(wants, runs, piece + 1, r);
 
-		if (end < begin)
-			return false;
 		bytes += stored_bytes(index, begin, end);
 	}
 	return bytes <= bytes_max;

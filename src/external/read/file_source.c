@@ -158,7 +158,6 @@ static const struct source_ops operations = {
 int file_source_open(struct file_source *files, uint8_t *memory, unsigned depth,
 		     uint32_t slot_bytes, struct failure *failure)
 {
-	size_t bytes = files->worker_count * sizeof(*files->readers);
 	uint32_t record_size = files->input->record_size;
 
 	files->source.ops = &operations;
@@ -168,10 +167,10 @@ int file_source_open(struct file_source *files, uint8_t *memory, unsigned depth,
 		files->span_bytes < record_size
 			? 1
 			: (slot_bytes - 2 * PAGE_BYTES) / record_size;
-	files->readers = aligned_alloc(CACHE_PAIR_BYTES, bytes);
+	files->readers =
+		alloc_apart(files->worker_count, sizeof(*files->readers));
 	if (!files->readers)
 		return failure_no_memory(failure);
-	memset(files->readers, 0, bytes);
 	for (unsigned w = 0; w < files->worker_count; w++) {
 		struct file_reader *reader = &files->readers[w];
 

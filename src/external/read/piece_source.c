@@ -340,17 +340,12 @@ static int take_memory(struct piece_source *pieces, struct failure *failure)
 	unsigned runs = pieces->plan->run_count;
 
 	pieces->readers =
-		aligned_alloc(CACHE_PAIR_BYTES,
-			      pieces->worker_count * sizeof(*pieces->readers));
-	if (!pieces->readers)
-		return failure_no_memory(failure);
-	/* They are closed whatever follows. */
-	memset(pieces->readers, 0,
-	       pieces->worker_count * sizeof(*pieces->readers));
+		alloc_apart(pieces->worker_count, sizeof(*pieces->readers));
 	pieces->rests = calloc(runs, sizeof(*pieces->rests));
 	pieces->new_rests = calloc(runs, sizeof(*pieces->new_rests));
 	pieces->slots = calloc(runs, sizeof(*pieces->slots));
-	if (!pieces->rests || !pieces->new_rests || !pieces->slots)
+	if (!pieces->readers || !pieces->rests || !pieces->new_rests ||
+	    !pieces->slots)
 		return failure_no_memory(failure);
 	return 0;
 }

@@ -256,7 +256,7 @@ uint32_t *run_index_order_keys(const struct record_shape *shape,
 /* The blocks move to other places, each once. */
 struct reorder {
 	struct run_index *index; /* with the runs in their new order */
-	uint32_t *places;	 /* [run_count]: where a run's blocks go */
+	struct run *placed;	 /* the runs, with the places of their blocks */
 	bool *is_moved;		 /* [block_count]: the place has its block */
 	uint8_t *key;		 /* room for one */
 };
@@ -280,18 +280,11 @@ static bool is_in_order(const struct run_index *index)
 /* Where the block lies that is to go to this place. */
 static uint32_t source_of(const struct reorder *reorder, uint32_t place)
 {
-	unsigned low = 0, high = reorder->index->run_count;
+	const struct run_index *index = reorder->index;
+	unsigned run = run_index_find(reorder->placed, index->run_count, place);
 
-	while (high - low > 1) {
-		unsigned middle = low + (high - low) / 2;
-
-		if (reorder->places[middle] <= place)
-			low = middle;
-		else
-			high = middle;
-	}
-	return reorder->index->runs[low].first_block + place -
-	       reorder->places[low];
+	return index->runs[run].first_block + place -
+	       reorder->placed[run].first_block;
 }
 
 /* Each place of a cycle takes its block from the next, and the last one the
@@ -322,15 +315,17 @@ static void reorder_all(struct reorder *reorder)
 
 	qsort(index->runs, index->run_count, sizeof(*index->runs),
 	      compare_runs);
+	memcpy(reorder->placed, index->runs,
+	       index->run_count * sizeof(*index->runs));
 	for (unsigned r = 0; r < index->run_count; r++) {
-		reorder->places[r] = place;
+		reorder->placed[r].first_block = place;
 		place += index->runs[r].block_count;
 	}
 	for (uint32_t i = 0; i < index->block_count; i++)
 		if (!reorder->is_moved[i])
 			move_cycle(reorder, i);
-	for (unsigned r = 0; r < index->run_count; r++)
-		index->runs[r].first_block = reorder->places[r];
+	memcpy(index->runs, reorder->placed,
+	       index->run_count * sizeof(*index->runs));
 }
 
 int run_index_order(struct run_index *index, struct failure *failure)
@@ -340,14 +335,14 @@ int run_index_order(struct run_index *index, struct failure *failure)
 
 	if (is_in_order(index))
 		return 0;
-	reorder.places = calloc(index->run_count, sizeof(*reorder.places));
+	reorder.placed = calloc(index->run_count, sizeof(*reorder.placed));
 	reorder.is_moved = calloc(index->block_count, 1);
 	reorder.key = malloc(index->key_shape.size);
-	if (reorder.places && reorder.is_moved && reorder.key)
+	if (reorder.placed && reorder.is_moved && reorder.key)
 		reorder_all(&reorder);
 	else
 		error = failure_no_memory(failure);
-	free(reorder.places);
+	free(reorder.placed);
 	free(reorder.is_moved);
 	free(reorder.key);
 	return error;

@@ -332,12 +332,10 @@ static uint8_t *alloc_staging(const struct generation *g, unsigned count)
 static int alloc_members(struct generation *g, unsigned count,
 			 struct failure *failure)
 {
-	g->members =
-		aligned_alloc(CACHE_PAIR_BYTES, count * sizeof(*g->members));
+	g->members = alloc_apart(count, sizeof(*g->members));
 	g->staging = alloc_staging(g, count);
 	if (!g->members || !g->staging)
 		return failure_no_memory(failure);
-	memset(g->members, 0, count * sizeof(*g->members));
 	return 0;
 }
 
