@@ -334,6 +334,16 @@ has_succeeded()
 	done
 }
 
+# expect_too_late: all ranks have succeeded, so their outputs are whole; and nothing
+# is left then
+expect_too_late()
+{
+	cat "$INPUTS"/out.? >want
+	expect_whole "$RANKS" want
+	rm out.* want
+	echo "  that was too late"
+}
+
 # gone_once HOW RANK MOMENT: if that was too late, once more and sooner
 gone_once()
 {
@@ -345,11 +355,8 @@ gone_once()
 	wait_others "$2"
 	wait_victim "$2" "$1"
 	if [ "$3" != 0 ] && has_succeeded; then
-		cat "$INPUTS"/out.? >want
-		expect_whole "$RANKS" want
-		rm out.* want
+		expect_too_late
 		drop_rules 2>/dev/null || true
-		echo "  that was too late"
 		gone_once "$1" "$2" 0
 		return
 	fi
@@ -434,13 +441,27 @@ case_absent()
 # The cut is early: the link is not used once its ranks have exchanged records.
 case_link_cut()
 {
-	local pids=() statuses=() job random job_ms=$((job_ms / 2))
+	local random job_ms=$((job_ms / 2))
+
+	cut_link "$(moment)" "$@"
+}
+
+# cut_link MOMENT RULE...: if that was too late, once more and at once
+cut_link()
+{
+	local pids=() statuses=() job moment=$1
+	shift
 
 	start_job
-	nap "$(moment)"
+	nap "$moment"
 	make_rules "$@"
 	wait_others none
 	drop_rules
+	if [ "$moment" != 0 ] && has_succeeded; then
+		expect_too_late
+		cut_link 0 "$@"
+		return
+	fi
 	expect_peer_failure
 	expect_nothing_left
 }
