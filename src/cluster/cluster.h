@@ -37,7 +37,7 @@
 #include "exchange/exchange.h"
 #include "external/external_sort.h"
 #include "net/rank.h"
-#include "sort/sorter.h"
+#include "sort/sort_config.h"
 
 struct cluster_config {
 	struct rank_options rank;

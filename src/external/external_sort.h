@@ -71,7 +71,7 @@
 #include "external/plan/external_model.h"
 #include "external/plan/external_plan.h"
 #include "io/scratch.h"
-#include "sort/sorter.h"
+#include "sort/sort_config.h"
 
 struct external_progress {
 	enum external_pass pass;

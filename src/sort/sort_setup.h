@@ -8,7 +8,7 @@
 #include "io/output/output.h"
 #include "sort/orderer.h"
 #include "sort/plan.h"
-#include "sort/sorter.h"
+#include "sort/sort_config.h"
 #include "system/thread_pool.h"
 #include "system/topology.h"
 

@@ -19,8 +19,8 @@
 #include "external/read/file_source.h"
 #include "external/read/reading_claims.h"
 #include "external/read/stream_source.h"
+#include "sort/sort_config.h"
 #include "sort/sort_trace.h"
-#include "sort/sorter.h"
 #include "system/topology.h"
 
 struct reading;

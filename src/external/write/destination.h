@@ -11,7 +11,7 @@
 #include "external/plan/external_plan.h"
 #include "io/output/output.h"
 #include "io/output/stream_sink.h"
-#include "sort/sorter.h"
+#include "sort/sort_config.h"
 
 struct destination {
 	const struct sorter_config *config; /* borrowed */

@@ -8,7 +8,7 @@
 
 #include "base/options.h"
 #include "io/output/output.h"
-#include "sort/sorter.h"
+#include "sort/sort_config.h"
 
 struct output_options {
 	const char *paths[OUTPUT_FILES_MAX];

@@ -10,7 +10,7 @@
 #include "cluster/cluster.h"
 #include "external/external_sort.h"
 #include "programs/blinksort/mpi_link.h"
-#include "sort/sorter.h"
+#include "sort/sort_config.h"
 
 /* external is NULL if all fitted into memory. */
 void sort_report_json(const struct sorter_config *config,

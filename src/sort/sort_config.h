@@ -1,0 +1,92 @@
+/*
+ * sort_config.h - what a sort is to do, and what it tells of it
+ */
+#ifndef SORT_CONFIG_H
+#define SORT_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cpu.h"
+#include "io/input/input.h"
+#include "kernels/splitters.h"
+#include "record/record.h"
+#include "system/topology.h"
+
+struct sorter_config {
+	const char *const *input_paths;
+	unsigned input_count;
+	/* Of inputs that are block devices, the records are in the first so
+	 * many bytes; 0: in all. */
+	uint64_t device_bytes;
+	const char *const
+		*output_paths; /* parts of the sorted whole, in order */
+	unsigned output_count;
+	bool outputs_are_devices; /* block devices, see outdevice.h */
+	struct record_shape shape;
+	bool unique;	       /* of equal keys, write the first record only */
+	unsigned threads;      /* 0: all CPUs that are allowed, if it pays */
+	unsigned threads_max;  /* where threads is 0; 0: no further limit */
+	uint64_t memory_bytes; /* 0: what is available */
+	enum input_mode io;
+	enum splitters_kind splitters; /* AUTO, STATIC or SAMPLED */
+	enum cpu_level kernel;
+	bool sync; /* on the medium before the output has its name */
+	bool checksum;
+	/* Where a timeline goes (trace.h), or NULL; neither an input nor an
+	 * output. */
+	const char *trace_path;
+	/* Take the machine for one NUMA node. */
+	bool ignores_nodes;
+	/* Count in the result where memory lies: costs 2 us a megabyte on a
+	 * machine with several nodes. */
+	bool counts_nodes;
+};
+
+/* Where the records of a sort are brought into order. */
+enum sort_place {
+	SORT_IN_MEMORY,
+	/* In runs.  Of a sorter: it would take memory_bytes of the result (0:
+	 * more than can be planned or mapped), which is more than it may. */
+	SORT_BEYOND_MEMORY,
+};
+
+/* What a sort had of one NUMA node. */
+struct sorter_node {
+	unsigned node;
+	unsigned workers;
+	uint64_t memory_bytes; /* of its own memory, as touched at the end */
+};
+
+/* What was done and how long it took; valid if sorter_sort() returned 0.  As a
+ * sorter is opened: what it would take. */
+struct sorter_result {
+	enum sort_place place;
+	uint64_t record_count;	/* of the input; of a rank: of its share */
+	uint64_t size_bytes;	/* of these records */
+	uint64_t dropped_count; /* of these records; the others were written */
+	enum input_mode io;	/* chosen */
+	bool output_direct;
+	enum splitters_kind splitters; /* chosen */
+	uint32_t bucket_count;
+	unsigned threads;
+	const char *threads_source; /* see sort_setup.h; or "memory" */
+	uint64_t memory_bytes;	    /* planned */
+	/* What limits the memory: "--memory", or as of allowance.h; NULL: that
+	 * was not asked for, as so little suffices. */
+	const char *memory_source;
+	/* Of the nodes where workers have run or memory lies; 0: there is but
+	 * one, or they are ignored, or not counted. */
+	unsigned node_count;
+	bool knows_node_memory; /* the kernel has told where memory lies */
+	struct sorter_node nodes[TOPOLOGY_NODES_MAX];
+	unsigned __int128 checksum; /* of the records that were written */
+	/* Of worker 0, one after the other. */
+	uint64_t begin_ns;
+	uint64_t prepared_ns;
+	uint64_t bucketed_ns;
+	uint64_t ordered_ns;
+	uint64_t committed_ns;
+};
+
+#endif /* SORT_CONFIG_H */
