@@ -546,6 +546,11 @@ int exchange_init(struct exchange *exchange,
 	return 0;
 }
 
+void exchange_limit_steps(struct exchange *exchange, unsigned steps)
+{
+	exchange->serve_steps_max = steps;
+}
+
 void exchange_place(const struct exchange *exchange, void *memory, size_t bytes)
 {
 	if (exchange->has_node)

@@ -128,10 +128,13 @@ struct exchange_failed {
 
 /* What a rank has announced for a collective. */
 struct exchange_announced {
+	/* Written by exchange_lengths.c. */
 	uint32_t epoch;	     /* of the collective; 0: nothing was announced */
 	uint64_t byte_count; /* of its message to us */
 	bool has_totals;     /* of its messages to all ranks: */
-	uint64_t *totals;    /* [node], in the exchange's totals */
+
+	/* Written by exchange.c: where exchange_lengths.c notes these. */
+	uint64_t *totals; /* [node], in the exchange's totals */
 };
 
 /* A rank, also the own one. */
@@ -191,13 +194,14 @@ struct exchange {
 	uint32_t delay_ms;     /* announced until the next barrier */
 	uint64_t served_ns;    /* when this rank was last here, and not away */
 
-	struct exchange_failed failed;
-
-	/* Written by the transport. */
-	struct exchange_counters counters;
 	/* Steps of one exchange_serve() at most: enough for what a rank may ask
 	 * for, but not endless if strangers keep sending. */
 	unsigned serve_steps_max;
+
+	struct exchange_failed failed;
+
+	/* Written by many: each file of the transport counts what it does. */
+	struct exchange_counters counters;
 };
 
 static inline unsigned exchange_own(const struct exchange *exchange)
@@ -219,6 +223,8 @@ int exchange_init(struct exchange *exchange,
 		  const struct exchange_transport *transport,
 		  const struct exchange_options *options,
 		  struct failure *failure);
+/* So many steps exchange_serve() may take: for the transport, as it opens. */
+void exchange_limit_steps(struct exchange *exchange, unsigned steps);
 /* These bytes of fresh memory, which no thread has touched, are a buffer of the
  * network: on the node that the options name. */
 void exchange_place(const struct exchange *exchange, void *memory,

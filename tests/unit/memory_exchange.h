@@ -388,7 +388,7 @@ static struct exchange *memory_open(void *context,
 	x->hub = context;
 	x->own = options->rank->rank;
 	x->node_count = options->rank->node_count;
-	x->base.serve_steps_max = 1;
+	exchange_limit_steps(&x->base, 1);
 	if (exchange_init(&x->base, &transport, options, failure) < 0) {
 		exchange_close(&x->base);
 		return NULL;

@@ -158,7 +158,6 @@ static void tell_failure(struct exchange *exchange)
 
 	if (x->has_told_failure)
 		return;
-	x->has_told_failure = true;
 	mpi_notes_tell(x, EXCHANGE_ALL, EXCHANGE_FAILED);
 	send_rest(x, FAILED_NS);
 }
@@ -179,7 +178,7 @@ static void close_mpi(struct exchange *exchange)
 
 	ended &= mpi_notes_close(x);
 	if (!ended) {
-		x->world->has_pending = true;
+		mpi_world_leave_pending(x->world);
 		return;
 	}
 	free(x->peers);
@@ -230,7 +229,7 @@ static int read_numbers(struct mpi *x, struct failure *failure)
 	x->window = (unsigned)window;
 	x->in_window = MIN(x->window, IN_WINDOW);
 	/* Each chunk of the window may be taken, and another begun. */
-	x->base.serve_steps_max = 4 * x->window + mpi_node_count(x);
+	exchange_limit_steps(&x->base, 4 * x->window + mpi_node_count(x));
 	return 0;
 }
 
@@ -239,9 +238,8 @@ static int init(struct mpi *x, const struct exchange_options *options,
 {
 	int error = exchange_init(&x->base, &transport, options, failure);
 
-	x->hearing = MPI_REQUEST_NULL;
-	for (unsigned slot = 0; slot < ARRAY_LEN(x->requests); slot++)
-		x->requests[slot] = MPI_REQUEST_NULL;
+	mpi_notes_init(x);
+	mpi_chunks_init(x);
 	x->alive_ns =
 		clock_now_ns() + options->deadline_ns / ALIVE_PER_DEADLINE;
 	if (error == 0)

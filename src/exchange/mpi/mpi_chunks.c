@@ -50,6 +50,12 @@ static void end_turn(const struct mpi *x, struct mpi_turn *turn)
 	}
 }
 
+void mpi_chunks_init(struct mpi *x)
+{
+	for (unsigned slot = 0; slot < ARRAY_LEN(x->requests); slot++)
+		x->requests[slot] = MPI_REQUEST_NULL;
+}
+
 void mpi_chunks_begin(struct mpi *x)
 {
 	x->in_turn = x->out_turn = (struct mpi_turn){ .round = 1 };

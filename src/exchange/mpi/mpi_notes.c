@@ -115,12 +115,18 @@ static void send_to(struct mpi *x, struct mpi_sent_note *sent, unsigned node)
 }
 
 /* The next rank is first: all ranks do this at about the same time. */
+void mpi_notes_init(struct mpi *x)
+{
+	x->hearing = MPI_REQUEST_NULL;
+}
+
 void mpi_notes_tell(struct mpi *x, unsigned node, enum exchange_news news)
 {
 	unsigned count = mpi_node_count(x);
 	struct mpi_sent_note *sent =
 		take_note(x, node == EXCHANGE_ALL ? count : 1);
 
+	x->has_told_failure |= news == EXCHANGE_FAILED;
 	if (!sent) {
 		exchange_note_failure(&x->base, mpi_own(x), EXIT_RESOURCES,
 				      "memory");

@@ -24,26 +24,29 @@
 /* A host's name, as MPI_Get_processor_name() tells it. */
 #define MPI_NAME_BYTES 256
 
-/* What all ranks learn of one before the exchange is opened. */
+/* What all ranks learn of one before the exchange is opened.
+ * Written by mpi_world.c. */
 struct mpi_place {
 	char name[MPI_NAME_BYTES];
 	uint64_t host_id;		   /* machine_host_id() */
 	uint8_t secret[RANK_SECRET_BYTES]; /* of rank 0; others: 0 */
 };
 
-/* mpi_world.c writes it; mpi.c what is marked by *.  Nobody else uses
- * MPI_COMM_WORLD in this process, which needs no other communicator. */
+/* No other code uses MPI_COMM_WORLD in this process, which needs no other
+ * communicator.
+ * Written by mpi_world.c. */
 struct mpi_world {
 	struct rank_given ranks;
 	struct mpi_place *places; /* [rank] */
 	const char **names;	  /* [rank]: ranks.names */
 	uint64_t init_ns;
-	/* * There are requests that did not end: neither may their memory be
+	/* There are requests that did not end: neither may their memory be
 	 * freed, nor may MPI_Finalize be called, which may wait for them. */
 	bool has_pending;
 };
 
-/* The beginning of a note; behind it come text_bytes. */
+/* The beginning of a note; behind it come text_bytes.
+ * Written by mpi_notes.c. */
 struct mpi_note_head {
 	uint32_t kind; /* enum exchange_news */
 	uint32_t phase, epoch;
@@ -60,12 +63,14 @@ struct mpi_note_head {
  * or why the run has failed.  Lengths are the longest. */
 #define MPI_NOTE_TEXT_MAX (EXCHANGE_KNOWN_MAX * sizeof(uint64_t))
 
+/* Written by mpi_notes.c. */
 struct mpi_note {
 	struct mpi_note_head head;
 	uint8_t text[MPI_NOTE_TEXT_MAX];
 };
 
-/* A note that is being sent. */
+/* A note that is being sent.
+ * Written by mpi_notes.c. */
 struct mpi_sent_note {
 	struct mpi_sent_note *next;
 	struct mpi_note note;
@@ -73,14 +78,16 @@ struct mpi_sent_note {
 	MPI_Request requests[];
 };
 
+/* Of the epoch's messages, what has arrived and what is sent, up to which
+ * offset.
+ * Written by mpi_chunks.c. */
 struct mpi_peer {
-	/* mpi_chunks.c: of the epoch's messages, what has arrived and what is
-	 * sent, up to which offset. */
 	uint64_t in_bytes, in_prefix;
 	uint64_t out_bytes, out_done_bytes;
 };
 
-/* A chunk under way. */
+/* A chunk under way.
+ * Written by mpi_chunks.c. */
 struct mpi_chunk {
 	unsigned node;
 	uint64_t offset;
@@ -91,14 +98,17 @@ struct mpi_chunk {
 };
 
 /* Chunks of one direction go by turns to, or from, the ranks in the order of
- * their rounds. */
+ * their rounds.
+ * Written by mpi_chunks.c. */
 struct mpi_turn {
 	unsigned round; /* 1 .. ring_count - 1; ring_count: no chunk is left */
 	uint64_t offset;
 };
 
 struct mpi {
+	/* Written by exchange.c. */
 	struct exchange base; /* first: see mpi_of() */
+
 	/* Written by mpi.c, when it opens. */
 	struct mpi_world *world;
 	size_t chunk_bytes;	/* of a full chunk; the same on all ranks */
@@ -110,9 +120,9 @@ struct mpi {
 	uint64_t alive_ns; /* when to tell next that we are alive */
 	uint64_t wait_ns;  /* since when there is nothing to do; 0: there is
 			      something */
-	bool has_told_failure;
 
 	/* Written by mpi_notes.c. */
+	bool has_told_failure;	     /* or has been told of it */
 	struct mpi_sent_note *notes; /* owned */
 	struct mpi_note heard;	     /* the next one */
 	MPI_Request hearing;
@@ -151,10 +161,14 @@ static inline unsigned mpi_own(const struct mpi *x)
 
 /* Is the code of an MPI function MPI_SUCCESS?  If not, the run has failed. */
 bool mpi_succeeds(struct mpi *x, int code);
+/* Requests did not end, and their memory stays. */
+void mpi_world_leave_pending(struct mpi_world *world);
 
 /* --- mpi_notes.c ------------------------------------------------------------
  */
 
+/* There are no requests yet, for mpi_notes_close(). */
+void mpi_notes_init(struct mpi *x);
 /* Send a note to one rank, or to EXCHANGE_ALL. */
 void mpi_notes_tell(struct mpi *x, unsigned node, enum exchange_news news);
 /* All notes have left. */
@@ -167,6 +181,8 @@ bool mpi_notes_close(struct mpi *x);
 /* --- mpi_chunks.c -----------------------------------------------------------
  */
 
+/* There are no requests yet, for mpi_chunks_close(). */
+void mpi_chunks_init(struct mpi *x);
 /* All ranks have announced. */
 void mpi_chunks_begin(struct mpi *x);
 /* Begin chunks, and end those that have come or left.  True if any has. */

@@ -327,11 +327,11 @@ struct exchange *udp_open(const struct exchange_options *options,
 		failure_no_memory(failure);
 		return NULL;
 	}
-	x->control.fd = x->data.fd = -1;
+	udp_join_init(x);
 	error = exchange_init(&x->base, &transport, options, failure);
 	/* Most of it is buffers of datagrams; so large a block is fresh. */
 	exchange_place(&x->base, x, sizeof(*x));
-	x->base.serve_steps_max = SERVE_STEPS_MAX;
+	exchange_limit_steps(&x->base, SERVE_STEPS_MAX);
 	x->options = *udp_options;
 	x->crc32c = udp_options->crc32c ? crc32c_kernel(udp_options->kernel)
 					: no_crc32c;

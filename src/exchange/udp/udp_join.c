@@ -178,6 +178,11 @@ static int find_payloads(struct udp *x, struct failure *failure)
 /* --- opening and closing ----------------------------------------------------
  */
 
+void udp_join_init(struct udp *x)
+{
+	x->control.fd = x->data.fd = -1;
+}
+
 int udp_join_open(struct udp *x, struct failure *failure)
 {
 	int error = udp_wire_derive_keys(x->base.rank->secret, &x->keys);

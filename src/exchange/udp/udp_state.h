@@ -29,7 +29,8 @@
 #define UDP_PORT_TRIES 4
 #define UDP_PORT_STEP_MIN 256
 
-/* What the last STATUS of a peer said. */
+/* What the last STATUS of a peer said.
+ * Written by udp_status.c. */
 struct udp_heard {
 	bool hears_us; /* the peer has got a STATUS of ours */
 	uint32_t serial;
@@ -49,7 +50,8 @@ struct udp_heard {
 	uint32_t segment_bytes[EXCHANGE_ANNOUNCED];
 };
 
-/* Our message to a peer. */
+/* Our message to a peer.
+ * Written by udp_send.c. */
 struct udp_out {
 	uint64_t byte_count;
 	uint64_t sent_bytes; /* from the beginning, once or more often */
@@ -62,7 +64,8 @@ struct udp_out {
 	struct debt debt;	/* to take it */
 };
 
-/* A peer's message to us. */
+/* A peer's message to us.
+ * Written by udp_receive.c. */
 struct udp_in {
 	struct arrivals arrivals;
 	bool open; /* arrivals is of this epoch */
@@ -93,7 +96,8 @@ struct udp_peer {
 	struct udp_in in;
 };
 
-/* Segments on their way into the socket. */
+/* Segments on their way into the socket.
+ * Written by udp_send.c. */
 struct udp_batch {
 	bool active;
 	bool again; /* sent before */
@@ -105,7 +109,8 @@ struct udp_batch {
 	uint8_t payload[DATAGRAM_BATCH_BYTES_MAX];
 };
 
-/* Where one segment of a received batch was put. */
+/* Where one segment of a received batch was put.
+ * Written by udp_receive.c. */
 struct udp_segment_target {
 	uint64_t segment; /* its number in the message */
 	bool missing;	  /* it had not arrived: it has its final place */
@@ -116,7 +121,8 @@ struct udp_segment_target {
  * places. */
 #define UDP_SEGMENT_PARTS 4
 
-/* A batch that is being received. */
+/* A batch that is being received.
+ * Written by udp_receive.c. */
 struct udp_receive_batch {
 	struct udp_peer *peer; /* the sender */
 	struct udp_wire_data first;
@@ -129,6 +135,7 @@ struct udp_receive_batch {
 };
 
 struct udp {
+	/* Written by exchange.c. */
 	struct exchange base; /* first: see udp_of() */
 
 	/* Written by udp.c, as it opens. */
@@ -174,9 +181,11 @@ static inline const struct udp *udp_of_const(const struct exchange *exchange)
 /* --- udp_join.c -------------------------------------------------------------
  */
 
+/* There is no socket yet, for udp_join_close(). */
+void udp_join_init(struct udp *x);
 /* Addresses, sockets and peers.  0 or -errno with *failure filled. */
 int udp_join_open(struct udp *x, struct failure *failure);
-/* Safe after a part of udp_join_open(). */
+/* Safe after udp_join_init(), and after a part of udp_join_open(). */
 void udp_join_close(struct udp *x);
 
 /* --- udp_status.c -----------------------------------------------------------
