@@ -102,7 +102,7 @@ struct options {
 	struct options_reader reader;
 	char **words; /* owned: as they were, with the program's name */
 	struct sorter_config config;
-	struct output_options outputs;
+	const char *output_paths[OUTPUT_FILES_MAX];
 	bool tells_progress;
 	struct external_options external;
 	struct external_result external_result;
@@ -180,7 +180,7 @@ static int take_option(void *context, int id, struct failure *failure)
 	switch (id) {
 	case OPTION_OUTPUT:
 	case OPTION_OUTPUT_DEVICE:
-		return output_options_take(reader, &options->outputs,
+		return output_options_take(reader, options->output_paths,
 					   id == OPTION_OUTPUT_DEVICE, config,
 					   failure);
 	case OPTION_DEVICE_BYTES:
@@ -251,8 +251,9 @@ static int check_cluster(struct options *options, struct failure *failure)
 				reader, id, failure,
 				"not with --cluster or --nodes");
 	options->cluster.config.gathers = gather != NULL;
-	return output_options_complete(&options->outputs, gather,
-				       &options->config, failure);
+	return gather ? output_options_gather(gather, options->output_paths,
+					      &options->config, failure)
+		      : 0;
 }
 
 static int check_input(const struct options *options, const char *path,
@@ -299,7 +300,7 @@ static int check_suppose(struct options *options, struct failure *failure)
 	if (reader->operand_count > 0)
 		given = "INPUT";
 	else if (options->config.output_count > 0)
-		given = output_options_name(&options->outputs);
+		given = output_options_name(&options->config);
 	else if (options->external.config.scratch_count > 0)
 		given = "-T";
 	if (!given)
@@ -369,7 +370,7 @@ static int sort_beyond_memory(struct options *options,
 	external->in_memory_bytes = result->memory_bytes;
 	external_options_complete(
 		&options->external,
-		output_options_neighbour(&options->outputs,
+		output_options_neighbour(&options->config,
 					 options->streams.is_output));
 	if (options->tells_progress && isatty(STDERR_FILENO))
 		external->progress = external_report_progress;
@@ -530,7 +531,7 @@ static int take_rank(void *context, const struct rank *rank,
 			       config->input_count, failure);
 
 	if (error == 0)
-		error = fill_paths(rank, options->outputs.paths,
+		error = fill_paths(rank, options->output_paths,
 				   config->output_count, failure);
 	if (error == 0)
 		error = fill_paths(rank, external->scratch_paths,
@@ -540,7 +541,7 @@ static int take_rank(void *context, const struct rank *rank,
 	if (error == 0)
 		external_options_complete(
 			external,
-			output_options_neighbour(&options->outputs, false));
+			output_options_neighbour(&options->config, false));
 	return error;
 }
 

@@ -10,29 +10,23 @@
 #include "io/output/output.h"
 #include "sort/sort_config.h"
 
-struct output_options {
-	const char *paths[OUTPUT_FILES_MAX];
-	bool are_devices;
-};
+/* Take the value of --output or --output-device, into the next of the
+ * OUTPUT_FILES_MAX paths.  0 or -errno with *failure filled. */
+int output_options_take(struct options_reader *reader, const char **paths,
+			bool is_device, struct sorter_config *config,
+			struct failure *failure);
 
-/* Take the value of --output or --output-device.  0 or -errno with *failure
- * filled. */
-int output_options_take(struct options_reader *reader,
-			struct output_options *options, bool is_device,
-			struct sorter_config *config, struct failure *failure);
-
-/* All options have been read; gather: what --gather names, or NULL.  0 or
- * -errno with *failure filled. */
-int output_options_complete(struct output_options *options, const char *gather,
-			    struct sorter_config *config,
-			    struct failure *failure);
+/* All options have been read: take that of --gather.  The same. */
+int output_options_gather(const char *path, const char **paths,
+			  struct sorter_config *config,
+			  struct failure *failure);
 
 /* The option that has named the outputs, if any has. */
-const char *output_options_name(const struct output_options *options);
+const char *output_options_name(const struct sorter_config *config);
 
 /* A path in the folder of the output, where scratch files go unless the user
  * says so: the current one, if the output stands in none. */
-const char *output_options_neighbour(const struct output_options *options,
+const char *output_options_neighbour(const struct sorter_config *config,
 				     bool is_stream);
 
 struct stream_options {
