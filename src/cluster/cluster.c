@@ -258,7 +258,7 @@ static void fill_result(struct cluster *cluster)
 	int64_t offset_ns =
 		exchange_clock_offset_ns(cluster->exchange, 0, &bound_ns);
 
-	if (!cluster->result->is_external)
+	if (!cluster->agreement.is_external)
 		fill_sort_result(cluster);
 	cluster->result->payload_bytes =
 		exchange_payload_bytes(cluster->exchange);
@@ -353,8 +353,9 @@ static int sort_together(struct cluster *cluster)
 	add_ns(cluster, CLUSTER_JOIN_NS, begin_ns);
 	if (error == 0) {
 		begin_bucketing(cluster);
-		error = cluster->result->is_external ? sort_externally(cluster)
-						     : sort_share(cluster);
+		error = cluster->agreement.is_external
+				? sort_externally(cluster)
+				: sort_share(cluster);
 	}
 	stop_workers(cluster, error);
 	if (error == 0)

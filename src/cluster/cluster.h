@@ -80,7 +80,8 @@ struct cluster_config {
 
 /* Valid if cluster_run() returned 0; failed, if it did not. */
 struct cluster_result {
-	struct sorter_result sort; /* of this rank's share */
+	struct sorter_result
+		sort; /* of this rank's share; all have one place */
 	unsigned rank, node_count;
 	uint32_t payload_bytes; /* of a datagram */
 	const char *transport;	/* how bytes have travelled: "udp", "mpi" */
@@ -89,8 +90,7 @@ struct cluster_result {
 	int network_node;
 	bool by_reference; /* ranks have sent references, not records */
 	bool shares_input; /* all ranks have read the same files */
-	bool is_external;  /* it did not fit into memory */
-	struct external_result external; /* then: of this rank */
+	struct external_result external; /* beyond memory: of this rank */
 	/* [rank]: bits as of cluster_roles_of(). */
 	uint8_t roles[RANK_NODES_MAX];
 	struct cluster_schedule schedule; /* what was done */

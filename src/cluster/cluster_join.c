@@ -372,11 +372,12 @@ int cluster_join(struct cluster *cluster)
 		return error;
 	cluster->result->by_reference = cluster->agreement.by_reference;
 	cluster->result->shares_input = cluster->config->shares_input;
-	cluster->result->is_external = cluster->agreement.is_external;
+	if (cluster->agreement.is_external)
+		cluster->result->sort.place = SORT_BEYOND_MEMORY;
 	error = set_schedule(cluster);
 	if (error)
 		return error;
-	if (!cluster->result->is_external)
+	if (!cluster->agreement.is_external)
 		error = map_input(cluster);
 	if (error == 0)
 		error = sort_trace_add_lanes(

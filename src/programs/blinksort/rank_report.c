@@ -207,7 +207,7 @@ static void print_times(const struct cluster_result *result,
 void rank_report_table(const struct cluster_result *result,
 		       uint32_t record_size)
 {
-	if (!result->is_external || result->rank != 0)
+	if (result->sort.place == SORT_IN_MEMORY || result->rank != 0)
 		return;
 	fprintf(stderr, "%-7s %-8s %9s %9s %10s %10s %10s %10s  %s\n", "pass",
 		"of", "time", "predicted", "read", "written", "sent",
@@ -222,7 +222,7 @@ void rank_report_table(const struct cluster_result *result,
 
 void rank_report_json(const struct cluster_result *result, unsigned rank)
 {
-	if (!result->is_external) {
+	if (result->sort.place == SORT_IN_MEMORY) {
 		fputs("null", stdout);
 		return;
 	}

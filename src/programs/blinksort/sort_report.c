@@ -250,7 +250,7 @@ static void print_cluster(const struct sorter_config *config,
 	print_checksum("whole_checksum", result->rank == 0 && config->checksum,
 		       whole_checksum(result));
 	fputs(", \"external\": ", stdout);
-	if (result->is_external)
+	if (result->sort.place == SORT_BEYOND_MEMORY)
 		external_report_json(&result->external);
 	else
 		fputs("null", stdout);
