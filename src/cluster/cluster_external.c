@@ -21,7 +21,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "cluster/agreement/cluster_keepers.h"
 #include "cluster/agreement/cluster_link.h"
 #include "cluster/agreement/input_division.h"
 #include "cluster/cluster_state.h"
@@ -54,8 +53,7 @@ struct joint_sort {
 	/* What even and odd waves have brought: [run_count of the part], owned.
 	 */
 	const uint8_t **received[2];
-	/* So far: of the last pass, and of the first one. */
-	struct cluster_wave_result waves, kept_waves;
+	struct cluster_wave_result waves[EXTERNAL_PASSES];
 	uint64_t share; /* records that we shall write */
 };
 
@@ -126,7 +124,8 @@ static int make_runs(struct joint_sort *joint)
 	else
 		error = cluster_keep_run(&joint->runs, joint->cluster->hellos,
 					 joint->rank, &joint->progress,
-					 &joint->kept_waves, joint->failure);
+					 &joint->waves[EXTERNAL_RUNS],
+					 joint->failure);
 	return error ? error : wait_until_done(joint);
 }
 
@@ -260,8 +259,10 @@ static void fill_wave(struct joint_sort *joint, uint32_t wave)
 		joint->buffers.own[i] = messages[i].bytes;
 		joint->buffers.own_bytes[i] =
 			i == joint->own ? 0 : messages[i].byte_count;
-		joint->waves.sent_bytes += joint->buffers.own_bytes[i];
-		joint->waves.received_bytes += joint->expected_bytes[i];
+		joint->waves[EXTERNAL_OUTPUT].sent_bytes +=
+			joint->buffers.own_bytes[i];
+		joint->waves[EXTERNAL_OUTPUT].received_bytes +=
+			joint->expected_bytes[i];
 	}
 }
 
@@ -284,7 +285,7 @@ static int exchange_wave(struct joint_sort *joint, uint32_t wave)
 				   joint->received[wave % 2]);
 	if (error == 0)
 		error = exchange_finish(joint->exchange, joint->failure);
-	joint->waves.ns += clock_now_ns() - begin_ns;
+	joint->waves[EXTERNAL_OUTPUT].ns += clock_now_ns() - begin_ns;
 	cluster_progress_tell(&joint->progress, clock_now_ns());
 	return error;
 }
@@ -496,8 +497,8 @@ static int end(struct joint_sort *joint)
 	if (error)
 		return error;
 	cluster_stages_fill(result->stages.stages[joint->own],
-			    &result->external, &joint->kept_waves,
-			    &joint->waves, result->sort.threads);
+			    &result->external, joint->waves,
+			    result->sort.threads);
 	/* It ends when the slowest rank has come to it. */
 	error = cluster_stages_tell(&result->stages, &joint->cluster->rank,
 				    joint->exchange, joint->failure);

@@ -412,8 +412,7 @@ static uint32_t piece_slot_bytes(const struct external *external)
 	uint64_t block_bytes =
 		(uint64_t)plan->block_records * external->request.shape.size;
 	uint64_t bytes =
-		ROUND_UP(MAX(plan->read_bytes, block_bytes), PAGE_BYTES) +
-		2 * PAGE_BYTES;
+		READ_AHEAD_SLOT_BYTES(MAX(plan->read_bytes, block_bytes));
 
 	return (uint32_t)MIN(bytes, plan->read_slot_bytes);
 }

@@ -153,8 +153,7 @@ static uint32_t slot_bytes(const struct external_rank *rank)
 			       external->request.shape.size;
 	uint64_t least = MIN(SLOT_BYTES, rank->area_bytes / SLOTS_PART / 4);
 
-	return (uint32_t)(ROUND_UP(MAX(block_bytes, least), PAGE_BYTES) +
-			  2 * PAGE_BYTES);
+	return (uint32_t)READ_AHEAD_SLOT_BYTES(MAX(block_bytes, least));
 }
 
 static unsigned slot_count(const struct external_rank *rank)

@@ -88,10 +88,10 @@ struct external_rank {
 	_Atomic uint32_t taken_waves;
 };
 
-/* What all ranks must know of one. */
+/* What all ranks must know of one, in words, as ranks tell it. */
 struct external_rank_limits {
 	uint64_t piece_records; /* that a piece of it has at most */
-	uint32_t block_records; /* and a block of its runs */
+	uint64_t block_records; /* and a block of its runs */
 	/* Stored bytes that another rank may want of it in one wave. */
 	uint64_t wanted_bytes;
 	/* Records that a rank whose runs it keeps may send it in one wave of

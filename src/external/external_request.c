@@ -253,20 +253,3 @@ int external_request_plan(struct external_request *request,
 	request->worker_count = workers;
 	return leave_room(request, plan, failure);
 }
-
-struct codec_work external_request_work(const struct external_request *request,
-					const struct external_plan *plan,
-					uint64_t least_link)
-{
-	uint64_t size = request->shape.size;
-
-	if (request->record_count == EXTERNAL_RECORDS_UNKNOWN)
-		return (struct codec_work){ 0 };
-	return (struct codec_work){
-		.whole_bytes = request->record_count * size,
-		.spilled_bytes = plan->spilled_records * size,
-		.merged_bytes = plan->merged_records * size,
-		.rank_count = plan->rank_count,
-		.link = least_link,
-	};
-}

@@ -5,7 +5,6 @@
 #ifndef EXTERNAL_REQUEST_H
 #define EXTERNAL_REQUEST_H
 
-#include "external/plan/codec_choice.h"
 #include "external/plan/external_plan.h"
 #include "external/external_sort.h"
 
@@ -29,10 +28,5 @@ uint64_t external_request_memory_min(const struct external_request *request);
 int external_request_plan(struct external_request *request,
 			  const struct external_config *config,
 			  struct external_plan *plan, struct failure *failure);
-
-/* What the choice of a codec needs to know of the plan. */
-struct codec_work external_request_work(const struct external_request *request,
-					const struct external_plan *plan,
-					uint64_t least_link);
 
 #endif /* EXTERNAL_REQUEST_H */

@@ -162,6 +162,23 @@ static void place_staging(const struct external *external)
 		    (unsigned)node);
 }
 
+/* What the choice of a codec needs to know of the plan. */
+static struct codec_work codec_work(const struct external *external)
+{
+	const struct external_plan *plan = &external->plan;
+	uint64_t size = external->request.shape.size;
+
+	if (external_request_is_stream(&external->request))
+		return (struct codec_work){ 0 };
+	return (struct codec_work){
+		.whole_bytes = external->request.record_count * size,
+		.spilled_bytes = plan->spilled_records * size,
+		.merged_bytes = plan->merged_records * size,
+		.rank_count = plan->rank_count,
+		.link = external->config->least_link,
+	};
+}
+
 struct run_sink_request external_run_sink(struct external *external)
 {
 	const struct external_plan *plan = &external->plan;
@@ -177,8 +194,7 @@ struct run_sink_request external_run_sink(struct external *external)
 		.depth = plan->write_depth,
 		.codec = external->config->codec,
 		.cpu_count = codec_cpus(external),
-		.work = external_request_work(&external->request, plan,
-					      external->config->least_link),
+		.work = codec_work(external),
 		.encoder_memory = external->encoder_memory,
 		.encoder_bytes = plan->encoder_bytes,
 		.encoder_count = external->request.worker_count,

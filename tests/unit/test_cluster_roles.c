@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
-#include "cluster/agreement/cluster_keepers.h"
+#include "cluster/agreement/cluster_agree.h"
 #include "cluster/agreement/cluster_roles.h"
 #include "programs/blinksort/roles_options.h"
 

@@ -29,19 +29,12 @@ static enum external_limit find_limit(const struct external_pass_result *pass,
 						   : EXTERNAL_CPU;
 }
 
-void cluster_stages_fill(struct cluster_stage stages[EXTERNAL_PASSES],
-			 const struct external_result *result,
-			 const struct cluster_wave_result *kept,
-			 const struct cluster_wave_result *waves,
-			 unsigned threads)
+void cluster_stages_fill(
+	struct cluster_stage stages[EXTERNAL_PASSES],
+	const struct external_result *result,
+	const struct cluster_wave_result waves[EXTERNAL_PASSES],
+	unsigned threads)
 {
-	const struct cluster_wave_result none = { 0 };
-	const struct cluster_wave_result *of_pass[EXTERNAL_PASSES] = {
-		[EXTERNAL_RUNS] = kept,
-		[EXTERNAL_MERGES] = &none,
-		[EXTERNAL_OUTPUT] = waves,
-	};
-
 	for (unsigned p = 0; p < EXTERNAL_PASSES; p++) {
 		const struct external_pass_result *pass = &result->passes[p];
 
@@ -50,9 +43,9 @@ void cluster_stages_fill(struct cluster_stage stages[EXTERNAL_PASSES],
 			.predicted_ns = result->forecast.passes[p].ns,
 			.read_bytes = pass->read_bytes,
 			.written_bytes = pass->written_bytes,
-			.sent_bytes = of_pass[p]->sent_bytes,
-			.received_bytes = of_pass[p]->received_bytes,
-			.limit = find_limit(pass, of_pass[p]->ns, threads),
+			.sent_bytes = waves[p].sent_bytes,
+			.received_bytes = waves[p].received_bytes,
+			.limit = find_limit(pass, waves[p].ns, threads),
 		};
 	}
 }

@@ -34,11 +34,11 @@ struct cluster_wave_result {
 
 /* The row of this rank, of whose waves the first pass had some if ranks give
  * their runs away. */
-void cluster_stages_fill(struct cluster_stage stages[EXTERNAL_PASSES],
-			 const struct external_result *result,
-			 const struct cluster_wave_result *kept,
-			 const struct cluster_wave_result *waves,
-			 unsigned threads);
+void cluster_stages_fill(
+	struct cluster_stage stages[EXTERNAL_PASSES],
+	const struct external_result *result,
+	const struct cluster_wave_result waves[EXTERNAL_PASSES],
+	unsigned threads);
 
 /* All ranks tell theirs: a collective.  0 or -errno with *failure filled. */
 int cluster_stages_tell(struct cluster_stages *all, const struct rank *rank,

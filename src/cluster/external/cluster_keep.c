@@ -10,7 +10,6 @@
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "cluster/agreement/cluster_keepers.h"
 
 struct keeping {
 	const struct cluster_runs *runs; /* with the limits */

@@ -2,7 +2,7 @@
  * cluster_keep.h - runs that go to other ranks' scratch files in the first pass
  *
  * A rank that reads and does not keep sends each batch, once it is sorted, to
- * its keeper (cluster_keepers.h), which has it as a run from then on
+ * its keeper (cluster_agree.h), which has it as a run from then on
  * (kept_runs.h).
  *
  * The batches are sent in waves; a wave is a collective of all ranks.  In each

@@ -23,8 +23,6 @@
 #define RUNS_MIN 2
 /* Length of a sample's head (write_sample()). */
 #define SAMPLE_HEAD_BYTES 12
-/* Words that each rank tells of its limits. */
-#define LIMITS_WORDS 4
 
 int cluster_check_and_pause(const struct external_rank *rank,
 			    struct cluster_progress *progress,
@@ -48,26 +46,20 @@ static int tell_limits(struct cluster_runs *runs,
 		       const struct external_rank_limits *own,
 		       struct failure *failure)
 {
-	const uint64_t words[LIMITS_WORDS] = {
-		own->piece_records,
-		own->block_records,
-		own->wanted_bytes,
-		own->kept_records,
-	};
+	struct external_rank_limits *limits = runs->limits;
 	uint64_t *all;
-	int error = cluster_allgather_words(runs->rank, runs->exchange, words,
-					    LIMITS_WORDS, &all, failure);
+	int error = cluster_allgather_words(
+		runs->rank, runs->exchange, (const uint64_t *)own,
+		sizeof(*own) / sizeof(*all), &all, failure);
 
+	if (error == 0)
+		memcpy(limits, all, runs->rank->node_count * sizeof(*limits));
 	for (unsigned i = 0; i < runs->rank->node_count && error == 0; i++) {
-		const uint64_t *told = all + (size_t)LIMITS_WORDS * i;
-
-		runs->limits[i] = (struct external_rank_limits){
-			.piece_records = told[0],
-			.block_records = (uint32_t)MIN(told[1], UINT32_MAX),
-			.wanted_bytes = told[2],
-			.kept_records = MIN(told[3], UINT32_MAX),
-		};
-		if (runs->limits[i].block_records == 0)
+		limits[i].block_records =
+			MIN(limits[i].block_records, UINT32_MAX);
+		limits[i].kept_records =
+			MIN(limits[i].kept_records, UINT32_MAX);
+		if (limits[i].block_records == 0)
 			error = exchange_blame(
 				runs->exchange, i, failure,
 				"sent impossible limits, blocks of no "
@@ -394,7 +386,8 @@ static int read_parts(struct cluster_runs *runs, const struct run_index *index,
 			.run_count = runs->run_count[i],
 			.numbers = numbers_of(runs, i),
 			.record_count = runs->record_count[i],
-			.block_records = runs->limits[i].block_records,
+			.block_records =
+				(uint32_t)runs->limits[i].block_records,
 		};
 
 		if (i == runs->rank->rank) {

@@ -100,8 +100,7 @@ static void plan_staging(struct external_plan *plan,
 	plan->slot_bytes =
 		ROUND_UP(MAX(chunk, plan->run_chunk_bytes), PAGE_BYTES);
 	plan->read_slot_bytes =
-		(uint32_t)(ROUND_UP(MAX(chunk, block_bytes), PAGE_BYTES) +
-			   2 * PAGE_BYTES);
+		(uint32_t)READ_AHEAD_SLOT_BYTES(MAX(chunk, block_bytes));
 	plan->write_depth = WRITE_DEPTH;
 	/* Each lane has as many reads under way as all workers have for one. */
 	plan->read_depth = READ_DEPTH * MIN(workers, plan->lane_count);
@@ -504,8 +503,7 @@ static void plan_key_requests(struct external_plan *plan,
 	plan->slot_bytes = plan->output_chunk_bytes;
 	read_bytes = MIN(request->shape.size, plan->output_chunk_bytes);
 	plan->read_slot_bytes =
-		(uint32_t)(ROUND_UP(MAX(read_bytes, span), PAGE_BYTES) +
-			   2 * PAGE_BYTES);
+		(uint32_t)READ_AHEAD_SLOT_BYTES(MAX(read_bytes, span));
 	plan->read_depth = (unsigned)MAX(
 		READ_DEPTH,
 		MIN(KEYS_READ_DEPTH, KEYS_READ_BYTES / plan->read_slot_bytes));

@@ -18,11 +18,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/base.h"
+
 struct failure;
 
 /* No device needs as many reads at once: a virtual disk reads as fast by 4 as
  * by 32. */
 #define READ_AHEAD_DEPTH_MAX 64
+
+/* Bytes of a slot, for extents of so many. */
+#define READ_AHEAD_SLOT_BYTES(extent_bytes)                                    \
+	(ROUND_UP(extent_bytes, PAGE_BYTES) + 2 * PAGE_BYTES)
 
 struct read_extent {
 	int direct_fd;	       /* opened with O_DIRECT, or -1 */
