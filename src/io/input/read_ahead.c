@@ -216,7 +216,7 @@ const uint8_t *read_ahead_bytes(struct read_ahead *ahead, uint32_t byte_count,
 	const uint8_t *bytes;
 
 	if (ahead->left_bytes == 0) {
-		struct read_extent extent;
+		struct read_extent extent = { 0 };
 		int ret =
 			read_ahead_take(ahead, &extent, &ahead->left, failure);
 
