@@ -220,9 +220,9 @@ const uint8_t *read_ahead_bytes(struct read_ahead *ahead, uint32_t byte_count,
 		int ret =
 			read_ahead_take(ahead, &extent, &ahead->left, failure);
 
-		assert(ret != 0);
-		if (ret != 1)
+		if (ret < 0)
 			return NULL;
+		assert(ret == 1);
 		ahead->left_bytes = extent.length_bytes;
 	}
 	assert(byte_count <= ahead->left_bytes);
