@@ -5,10 +5,10 @@
  * list of its bucket.  Each worker has a writer with lists of its own; the
  * lists of all writers are the bucket set.
  *
- * The driver fills in struct bucketing_config, calls bucketing_begin(), gives
- * memory, and lets all workers call bucketing_pass().  A pass may bring the
- * records in, or partition them, or both.  Between passes the driver may change
- * the splitters.
+ * The driver gives memory, fills in struct bucketing_config, calls
+ * bucketing_begin(), and lets all workers call bucketing_pass().  A pass may
+ * bring the records in, or partition them, or both.  Between passes the driver
+ * may change the splitters, and plan and give memory anew.
  */
 #ifndef BUCKETING_H
 #define BUCKETING_H
