@@ -458,9 +458,7 @@ static int report(const struct options *options,
 		return EXIT_DONE;
 	if (options_given(&options->reader, OPTION_JSON))
 		sort_report_json(&options->config, result,
-				 result->place == SORT_BEYOND_MEMORY
-					 ? &options->external_result
-					 : NULL);
+				 &options->external_result);
 	else if (options->config.checksum)
 		printf("%s\n", format_u128_hex(sum, result->checksum));
 	return stdout_finish();

@@ -112,16 +112,22 @@ static void print_sort(const struct sorter_config *config,
 	print_names("outputs", config->output_paths, config->output_count);
 }
 
+static void print_external(const struct sorter_result *result,
+			   const struct external_result *external)
+{
+	fputs(", \"external\": ", stdout);
+	if (result->place == SORT_BEYOND_MEMORY)
+		external_report_json(external);
+	else
+		fputs("null", stdout);
+}
+
 void sort_report_json(const struct sorter_config *config,
 		      const struct sorter_result *result,
 		      const struct external_result *external)
 {
 	print_sort(config, result);
-	fputs(", \"external\": ", stdout);
-	if (external)
-		external_report_json(external);
-	else
-		fputs("null", stdout);
+	print_external(result, external);
 	puts("}");
 }
 
@@ -249,11 +255,7 @@ static void print_cluster(const struct sorter_config *config,
 			   (int64_t)count_records(result));
 	print_checksum("whole_checksum", result->rank == 0 && config->checksum,
 		       whole_checksum(result));
-	fputs(", \"external\": ", stdout);
-	if (result->sort.place == SORT_BEYOND_MEMORY)
-		external_report_json(&result->external);
-	else
-		fputs("null", stdout);
+	print_external(&result->sort, &result->external);
 	printf(", \"ranks\": [");
 	for (unsigned i = first_report(result); i < end_report(result); i++) {
 		fputs(i == first_report(result) ? "" : ", ", stdout);

@@ -12,7 +12,7 @@
 #include "programs/blinksort/mpi_link.h"
 #include "sort/sort_config.h"
 
-/* external is NULL if all fitted into memory. */
+/* external is what a sort beyond memory has told. */
 void sort_report_json(const struct sorter_config *config,
 		      const struct sorter_result *result,
 		      const struct external_result *external);
