@@ -346,7 +346,7 @@ static void orderer_run__all_is_ready(void **state)
 	static const uint32_t counts[] = { 0, 1, 2, 500, 3000, 30000 };
 
 	(void)state;
-	for (unsigned turn = 0; turn < 60; turn++) {
+	for (unsigned turn = 0; turn < turns_of(60); turn++) {
 		random_shape();
 		make_records(counts[turn % ARRAY_LEN(counts)],
 			     turn % 3 ? 256 : 2);
@@ -452,7 +452,7 @@ static void raise_step_by_step(uint32_t step)
 static void orderer_run__ready_step_by_step(void **state)
 {
 	(void)state;
-	for (unsigned turn = 0; turn < 40; turn++) {
+	for (unsigned turn = 0; turn < turns_of(40); turn++) {
 		random_shape();
 		make_records(turn % 2 ? 20000 : 40000, turn % 3 ? 256 : 2);
 		set_up(1 + turn % RUNS_MAX, 1 + random_below(60),
@@ -589,7 +589,7 @@ static void orderer_stop__nothing_is_ready(void **state)
 static void orderer_try__chunks_of_other_nodes(void **state)
 {
 	(void)state;
-	for (unsigned turn = 0; turn < 20; turn++) {
+	for (unsigned turn = 0; turn < turns_of(20); turn++) {
 		shape = (struct record_shape)RECORD_SHAPE_OF_SLICE(20, 2, 10);
 		make_records(1000, 256);
 		set_up(2, 1000, 1, 4);
@@ -610,7 +610,7 @@ static void orderer_stop__among_oversized_buckets(void **state)
 	const struct failure failure = { .status = EXIT_PEER, .why = "gone" };
 
 	(void)state;
-	for (unsigned turn = 0; turn < 20; turn++) {
+	for (unsigned turn = 0; turn < turns_of(20); turn++) {
 		struct failure got;
 
 		shape = (struct record_shape)RECORD_SHAPE_OF_SLICE(20, 2, 1);
@@ -681,7 +681,7 @@ static void orderer_drop_duplicates__keeps_firsts(void **state)
 {
 	(void)state;
 	drops_duplicates = true;
-	for (unsigned turn = 0; turn < 40; turn++) {
+	for (unsigned turn = 0; turn < turns_of(40); turn++) {
 		uint64_t kept_count = UINT64_MAX;
 		uint32_t all;
 
@@ -719,7 +719,7 @@ static void orderer_drop_duplicates__ranges(void **state)
 {
 	(void)state;
 	drops_duplicates = keeps_sink_size = true;
-	for (unsigned turn = 0; turn < 20; turn++) {
+	for (unsigned turn = 0; turn < turns_of(20); turn++) {
 		uint64_t written = 0, kept_count;
 		uint32_t end;
 
@@ -769,7 +769,7 @@ static void orderer_sorted_entries__no_sink(void **state)
 {
 	(void)state;
 	sorts_only = true;
-	for (unsigned turn = 0; turn < 40; turn++) {
+	for (unsigned turn = 0; turn < turns_of(40); turn++) {
 		uint32_t all;
 
 		drops_duplicates = turn % 2;
@@ -794,7 +794,7 @@ static void orderer_stop__while_duplicates_are_dropped(void **state)
 
 	(void)state;
 	drops_duplicates = true;
-	for (unsigned turn = 0; turn < 20; turn++) {
+	for (unsigned turn = 0; turn < turns_of(20); turn++) {
 		uint64_t kept_count;
 
 		shape = (struct record_shape)RECORD_SHAPE_OF_SLICE(20, 2, 1);

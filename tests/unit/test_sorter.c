@@ -339,7 +339,7 @@ static void sorter_sort__random_shapes_and_modes(void **state)
 	static const uint32_t counts[] = { 0, 1, 2, 9, 100, 1000, 4000 };
 
 	(void)state;
-	for (uint32_t turn = 0; turn < 140; turn++) {
+	for (uint32_t turn = 0; turn < turns_of(140); turn++) {
 		struct sorter_config config;
 
 		random_config(&config);
