@@ -161,7 +161,7 @@ static double staggered_ns(const struct exchange_model *model, unsigned ranks,
 	       (ranks - 1) * (message_ns(model, bytes) + between_ns);
 }
 
-/* Between all, and each rank tells each other one its lengths. */
+/* All ranks exchange at once, and each tells each other one its lengths. */
 static double direct_ns(const struct exchange_model *model, unsigned ranks,
 			double bytes, double between_ns)
 {
@@ -183,8 +183,8 @@ double exchange_model_link_ns(const struct exchange_model *model,
 static double grid_ns(const struct exchange_model *model, unsigned rows,
 		      unsigned columns, double message_bytes)
 {
-	/* To a rank of the own row goes what is for its column; then to a rank
-	 * of the column what has come for it from the row. */
+	/* A rank of the own row is sent what is for its column; then a rank of
+	 * the column is sent what has come for it from the row. */
 	double part_bytes = message_bytes + GRID_LENGTH_BYTES;
 	double row_bytes = part_bytes * rows;
 	double column_bytes = part_bytes * columns;

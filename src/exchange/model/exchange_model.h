@@ -40,9 +40,9 @@
  */
 #define EXCHANGE_MODEL_ROUNDS_BYTES ((uint64_t)128 << 10)
 #define EXCHANGE_MODEL_GRID_BYTES ((uint64_t)16 << 10)
-/* Of fewer ranks the grid loses as much time of some messages below 16 KiB as
- * it saves of others: of 8 to 31 it is equal to all-at-once at 2 to 8 KB on
- * links of 10 Gbit/s, and of fewer nowhere. */
+/* With fewer ranks the grid loses as much time with some messages below 16 KiB
+ * as it saves with others: 8 to 31 ranks take as long as all-at-once at 2 to
+ * 8 KB on links of 10 Gbit/s, and fewer ranks nowhere. */
 #define EXCHANGE_MODEL_GRID_RANKS 32
 
 /* Times in ns, and all of them 0 or more. */
@@ -93,7 +93,8 @@ void exchange_model_set_overhead(struct exchange_model *model,
  * ones: nothing was measured. */
 void exchange_model_rdma(struct exchange_model *model, double link_bits_per_s);
 
-/* Of a rank's bytes alone, in full datagrams, at the link's rate. */
+/* The time that a rank's bytes alone take, in full datagrams, at the link's
+ * rate. */
 double exchange_model_link_ns(const struct exchange_model *model,
 			      unsigned ranks, double message_bytes);
 

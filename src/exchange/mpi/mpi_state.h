@@ -78,8 +78,7 @@ struct mpi_sent_note {
 	MPI_Request requests[];
 };
 
-/* Of the epoch's messages, what has arrived and what is sent, up to which
- * offset.
+/* Up to which offset the epoch's messages have arrived and are sent.
  * Written by mpi_chunks.c. */
 struct mpi_peer {
 	uint64_t in_bytes, in_prefix;

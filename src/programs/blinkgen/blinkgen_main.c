@@ -104,8 +104,8 @@ struct generation {
 	struct progress progress;
 	struct member *members; /* of each thread */
 	uint8_t *staging;	/* block_bytes of each thread */
-	/* Of standard output: the number of the block that is written next, and
-	 * what the threads that have later blocks wait on. */
+	/* Standard output takes block number `turn` next; the threads that have
+	 * later blocks wait on turn_passed. */
 	pthread_mutex_t turn_lock;
 	pthread_cond_t turn_passed;
 	uint64_t turn;

@@ -18,7 +18,7 @@
 #include "base/base.h"
 #include "base/failure.h"
 
-/* Of a stream. */
+/* What the threads share that read one stream. */
 struct part_stream {
 	pthread_mutex_t reading; /* held by the thread that reads */
 	/* Written with `reading` held. */

@@ -19,15 +19,15 @@ struct validation_request {
 	/* Files whose records the parts should have, in any order. */
 	const char **input_paths;
 	unsigned input_count;
-	/* Of each block device, the first bytes are read; 0: all.  Refused
-	 * where no file is a device. */
+	/* So many bytes at the beginning of each block device are read; 0: all.
+	 * Refused where no file is a device. */
 	uint64_t device_bytes;
 	uint64_t thread_count; /* 0: one for each CPU */
 };
 
 struct validation_result {
-	/* Of the parts.  The two records are set only if records have
-	 * SUMMARY_RECORD_BYTES. */
+	/* What is true of the parts.  The two records are set only if records
+	 * have SUMMARY_RECORD_BYTES. */
 	struct summary summary;
 	struct tally inputs; /* count and checksum only */
 	/* The first file that ends within a record, parts before inputs; NULL:
