@@ -57,11 +57,6 @@ void pipeline_add(struct pipeline *pipeline, struct batch *batch)
 
 /* --- the teams ------------------------------------------------------------ */
 
-struct leading {
-	struct pipeline *pipeline;
-	const struct pipeline_run *run;
-};
-
 /* The caller holds the lock, which is given up while it waits. */
 static void wait(struct pipeline *pipeline, _Atomic uint64_t *wait_ns)
 {
@@ -110,17 +105,15 @@ static void wake_all(struct pipeline *pipeline)
 	pthread_mutex_unlock(&pipeline->lock);
 }
 
-static void lead_reading(const struct leading *leading, unsigned lane)
+static void lead_reading(struct pipeline *pipeline, unsigned lane)
 {
-	struct pipeline *pipeline = leading->pipeline;
+	const struct pipeline_run *run = pipeline->run;
 	int more = PIPELINE_MORE;
 
 	while (more > 0) {
 		struct batch *batch = take_to_fill(pipeline, lane);
 
-		more = batch ? leading->run->fill(leading->run->context, lane,
-						  batch)
-			     : -1;
+		more = batch ? run->fill(run->context, lane, batch) : -1;
 		if (more >= 0)
 			put_filled(pipeline, lane, batch, more);
 	}
@@ -138,9 +131,9 @@ static unsigned count_to_come(const struct pipeline *pipeline)
 }
 
 /* NULL: all that is full may stay so, or the run has failed. */
-static struct batch *take_to_empty(struct pipeline *pipeline,
-				   const struct pipeline_run *run)
+static struct batch *take_to_empty(struct pipeline *pipeline)
 {
+	const struct pipeline_run *run = pipeline->run;
 	struct batch *batch = NULL;
 
 	pthread_mutex_lock(&pipeline->lock);
@@ -167,13 +160,12 @@ static void put_emptied(struct pipeline *pipeline, struct batch *batch)
 	pthread_mutex_unlock(&pipeline->lock);
 }
 
-static void lead_ordering(const struct leading *leading)
+static void lead_ordering(struct pipeline *pipeline)
 {
-	struct pipeline *pipeline = leading->pipeline;
-	const struct pipeline_run *run = leading->run;
+	const struct pipeline_run *run = pipeline->run;
 	struct batch *batch;
 
-	while ((batch = take_to_empty(pipeline, run)))
+	while ((batch = take_to_empty(pipeline)))
 		if (run->empty(run->context, batch))
 			put_emptied(pipeline, batch);
 		else
@@ -182,10 +174,9 @@ static void lead_ordering(const struct leading *leading)
 }
 
 /* Whenever a batch has been filled, until all are. */
-static void lead_tidying(const struct leading *leading)
+static void lead_tidying(struct pipeline *pipeline)
 {
-	struct pipeline *pipeline = leading->pipeline;
-	const struct pipeline_run *run = leading->run;
+	const struct pipeline_run *run = pipeline->run;
 	bool ends = run->tidy == NULL;
 
 	while (!ends) {
@@ -202,15 +193,15 @@ static void lead_tidying(const struct leading *leading)
 
 static void lead(void *context, unsigned worker)
 {
-	const struct leading *leading = context;
-	unsigned lane_count = leading->run->lane_count;
+	struct pipeline *pipeline = context;
+	unsigned lane_count = pipeline->run->lane_count;
 
 	if (worker == 0)
-		lead_ordering(leading);
+		lead_ordering(pipeline);
 	else if (worker <= lane_count)
-		lead_reading(leading, worker - 1);
+		lead_reading(pipeline, worker - 1);
 	else if (worker == lane_count + 1)
-		lead_tidying(leading);
+		lead_tidying(pipeline);
 }
 
 void pipeline_forget_waits(struct pipeline *pipeline)
@@ -222,14 +213,13 @@ void pipeline_forget_waits(struct pipeline *pipeline)
 
 bool pipeline_run(struct pipeline *pipeline, const struct pipeline_run *run)
 {
-	struct leading leading = { .pipeline = pipeline, .run = run };
-
+	pipeline->run = run;
 	pipeline->lanes_left = run->lane_count;
 	memset(pipeline->to_come, 0, sizeof(pipeline->to_come));
 	for (unsigned lane = 0; lane < run->lane_count; lane++)
 		pipeline->to_come[lane] = run->to_come[lane] > 0
 						  ? run->to_come[lane]
 						  : PIPELINE_MORE;
-	thread_pool_run(pipeline->leaders, lead, &leading);
+	thread_pool_run(pipeline->leaders, lead, pipeline);
 	return !first_failure_stops(pipeline->failure);
 }

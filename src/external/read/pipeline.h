@@ -40,11 +40,14 @@ struct pipeline_queue {
 	unsigned count;
 };
 
+struct pipeline_run;
+
 struct pipeline {
 	/* One for the ordering team, one for each lane, and if there is one
 	 * more: it does what no team should wait for. */
 	struct thread_pool *leaders;
 	const struct first_failure *failure;
+	const struct pipeline_run *run; /* what pipeline_run() does */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	/* Written with the lock held. */
