@@ -300,7 +300,7 @@ static void tell_progress(struct external *external, uint64_t now_ns)
 	meter->last_ns = now_ns;
 	meter->last_read_wait_ns = pace.read_wait_ns;
 	meter->last_fill_wait_ns = pace.fill_wait_ns;
-	if (external->reading.is_stream)
+	if (external->reading.kind == READING_STREAMS)
 		estimate_stream(external, pace.read_bytes, &progress);
 	else
 		estimate(meter, pace.read_bytes, &progress);
@@ -321,8 +321,8 @@ static void serve(struct external *external)
 		return;
 	meter->next_ns = now_ns + PROGRESS_NS;
 	if (external->config->rates.read == 0 && !meter->has_rates &&
-	    !external->reading.is_stream && meter->pass == EXTERNAL_RUNS &&
-	    spilled_bytes(external) > 0)
+	    external->reading.kind != READING_STREAMS &&
+	    meter->pass == EXTERNAL_RUNS && spilled_bytes(external) > 0)
 		set_rates(external, now_ns);
 	if (external->config->progress)
 		tell_progress(external, now_ns);

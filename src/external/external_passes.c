@@ -54,7 +54,7 @@ void external_bound_scratch(struct external *external)
 	allowance_read(&allowance);
 	bytes = allowance.file_bytes;
 	bytes -= MIN(bytes, own);
-	if (external->reading.is_stream &&
+	if (external->reading.kind == READING_STREAMS &&
 	    sort_setup_output_memory(external->config->sort, 1) > 0)
 		bytes /= 2;
 	scratch_bound_memory(&external->runs.scratch,
@@ -110,7 +110,7 @@ static bool begin_run(struct external *external, const struct batch *batch)
 	struct failure failure;
 	int error;
 
-	if (external->reading.is_stream &&
+	if (external->reading.kind == READING_STREAMS &&
 	    index->block_count + blocks > external->plan.index_blocks)
 		error = refuse_stream(external, batch, &failure);
 	else

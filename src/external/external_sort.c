@@ -49,13 +49,14 @@ static int make_plan(struct external *external, struct failure *failure)
 				      ? config->ranks.planned_records
 				      : external->reading.input.record_count,
 			      external->topology.cpu_count);
-	request->in_order = external->ordering.destination.is_stream;
+	request->in_order =
+		external->ordering.destination.kind == DESTINATION_STREAM;
 	error = external_request_plan(request, config, &external->plan,
 				      failure);
 	if (error)
 		return error;
-	reading_plan(&external->reading, config->ranks.shares_input,
-		     &external->topology, request, &external->plan);
+	reading_plan(&external->reading, &external->topology, request,
+		     &external->plan);
 	bound_scratch(external);
 	return 0;
 }
@@ -242,10 +243,10 @@ static int begin_output(struct external *external, struct failure *failure)
 	int error = 0;
 
 	/* The output may lie on the same disk. */
-	if (external->reading.is_stream &&
+	if (external->reading.kind == READING_STREAMS &&
 	    external->runs.scratch.directory_count > 0)
 		scratch_trim(&external->runs.scratch);
-	if (external->reading.is_stream)
+	if (external->reading.kind == READING_STREAMS)
 		error = refuse_output(external, failure);
 	return error ? error
 		     : destination_begin(&external->ordering.destination,
@@ -315,8 +316,9 @@ static int begin_input(struct external *external, struct failure *failure)
 
 	destination_init(destination, config,
 			 external->config->ranks.rank_count > 0);
-	error = reading_open(&external->reading, config, &external->failure,
-			     failure);
+	error = reading_open(&external->reading, config,
+			     external->config->ranks.shares_input,
+			     &external->failure, failure);
 	if (error)
 		return error;
 	topology_read(&external->topology);
@@ -335,7 +337,8 @@ static int prepare_scratch(struct external *external, struct failure *failure)
 
 	if (plan->scratch_bytes > 0)
 		good = external_begin_scratch(external);
-	else if (external->reading.is_stream && plan->way == EXTERNAL_BY_RUNS &&
+	else if (external->reading.kind == READING_STREAMS &&
+		 plan->way == EXTERNAL_BY_RUNS &&
 		 external->config->scratch_is_named)
 		good = external_open_scratch(external);
 	return good ? 0 : first_failure_get(&external->failure, failure);

@@ -44,8 +44,8 @@ void cluster_progress_note(void *context,
  * the first barrier. */
 void cluster_progress_tell(struct cluster_progress *progress, uint64_t now_ns);
 
-/* For the same thread, while others of this rank work, which may take minutes:
- * it asks again and again whether they are done, and pauses between.  Answer
+/* The same thread calls this while others of this rank work, which may take
+ * minutes: it asks again and again whether they are done.  Answer
  * the other ranks, which hold a rank for dead that does not answer; tell rank 0
  * how far we are; and sleep for half a millisecond.  0; or -errno with *failure
  * filled: another rank has failed. */

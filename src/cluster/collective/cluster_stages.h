@@ -28,7 +28,7 @@ struct cluster_stages {
  */
 struct cluster_wave_result {
 	uint64_t sent_bytes, received_bytes;
-	/* In exchanges of waves, waiting for slow ranks included. */
+	/* Time in exchanges of waves, waiting for slow ranks included. */
 	uint64_t ns;
 };
 

@@ -108,7 +108,7 @@ static inline uint32_t cluster_runs_number(const struct cluster_runs *runs,
 	return runs->numbers[runs->first_run[node] + run];
 }
 
-/* While our threads are at work: tell a failure of theirs at once, or pause
+/* Our threads are at work: return a failure of theirs at once, or pause
  * (cluster_progress.h). */
 int cluster_check_and_pause(const struct external_rank *rank,
 			    struct cluster_progress *progress,

@@ -31,8 +31,8 @@
 
 /* What this rank has to do of a sort by many; all zeros: it sorts alone. */
 struct external_ranks {
-	/* That merge all of their runs together (external_rank.h), with this
-	 * one; and how many records this one gets. */
+	/* Ranks that merge all of their runs together (external_rank.h), with
+	 * this one; and how many records this one gets. */
 	unsigned rank_count;
 	uint64_t part_records;
 	/* Ranks among these that keep runs (0: all), and other ranks than this
@@ -47,7 +47,7 @@ struct external_ranks {
 	uint64_t kept_records, kept_most;
 	/* The number of this one's first record in the input of all. */
 	uint64_t input_begin;
-	/* That the rank with the largest input has: all of them plan for so
+	/* Records of the rank with the largest input: all of them plan for so
 	 * many, so that their pieces and blocks suit each other. */
 	uint64_t planned_records;
 	/* All ranks read the same files: this one plans for planned_records of

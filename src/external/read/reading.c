@@ -20,15 +20,18 @@
 /* --- the input ------------------------------------------------------------ */
 
 int reading_open(struct reading *reading, const struct sorter_config *config,
-		 struct first_failure *run_failure, struct failure *failure)
+		 bool is_shared, struct first_failure *run_failure,
+		 struct failure *failure)
 {
 	int error;
 
 	reading->config = config;
 	reading->wiring.failure = run_failure;
-	reading->is_stream =
-		stream_source_suits(config->input_paths, config->input_count);
-	if (reading->is_stream) {
+	if (is_shared)
+		reading->kind = READING_SHARED;
+	else if (stream_source_suits(config->input_paths, config->input_count))
+		reading->kind = READING_STREAMS;
+	if (reading->kind == READING_STREAMS) {
 		reading->input.record_count = EXTERNAL_RECORDS_UNKNOWN;
 		reading->input.mode = INPUT_BUFFERED;
 		return stream_source_open(
@@ -80,17 +83,17 @@ static bool try_lanes(struct reading *reading, const struct lane_file *files,
 	return false;
 }
 
-void reading_plan(struct reading *reading, bool is_shared,
-		  const struct topology *topology,
+void reading_plan(struct reading *reading, const struct topology *topology,
 		  struct external_request *request, struct external_plan *plan)
 {
 	const struct input *input = &reading->input;
 	struct lane_file files[INPUT_FILES_MAX];
 	/* Keys by themselves are read at random. */
 	unsigned lane_count =
-		plan->way == EXTERNAL_BY_KEYS || is_shared ? 1 : LANES_MAX;
+		plan->way == EXTERNAL_BY_KEYS || reading->kind == READING_SHARED
+			? 1
+			: LANES_MAX;
 
-	reading->is_shared = is_shared;
 	reading->topology = topology;
 	reading->plan = plan;
 	for (unsigned f = 0; f < input->file_count; f++)
@@ -101,7 +104,7 @@ void reading_plan(struct reading *reading, bool is_shared,
 	while (!try_lanes(reading, files, lane_count, request, plan))
 		lane_count = reading->lane_plan.lane_count - 1;
 	reading->lane_count = reading->lane_plan.lane_count;
-	if (is_shared)
+	if (reading->kind == READING_SHARED)
 		reading_claims_open(&reading->claims, plan->batch.capacity);
 }
 
@@ -223,8 +226,9 @@ static void wire(struct reading *reading, unsigned number)
 	lane->wiring.pool = lane->readers;
 	if (lane->readers == &lane->own_readers)
 		lane->wiring.trace = &lane->own_trace;
-	lane->source = reading->is_stream ? &reading->streams.source
-					  : &lane->files.source;
+	lane->source = reading->kind == READING_STREAMS
+			       ? &reading->streams.source
+			       : &lane->files.source;
 	if (reading->counts)
 		lane->counts = reading->counts +
 			       first_reader(reading, number) *
@@ -277,7 +281,7 @@ static int open_files(struct reading *reading, unsigned number, uint8_t *memory,
 				       : 0,
 		.span_bytes = plan->batch.shape.size,
 	};
-	if (reading->is_shared)
+	if (reading->kind == READING_SHARED)
 		lane->files.deal = reading_claims_deal(&reading->claims);
 	return file_source_open(
 		&lane->files,
@@ -293,7 +297,7 @@ int reading_begin(struct reading *reading, const struct record_shape *key_shape,
 	reading->key_shape = key_shape;
 	for (unsigned l = 0; l < reading->lane_count; l++)
 		wire(reading, l);
-	if (reading->is_stream)
+	if (reading->kind == READING_STREAMS)
 		return 0;
 	probe_keys(reading);
 	for (unsigned l = 0; l < reading->lane_count && error == 0; l++)
@@ -390,7 +394,7 @@ static int64_t begin_records(struct reading *reading, struct reading_lane *lane,
 	struct failure failure;
 	int64_t count;
 
-	if (!reading->is_stream)
+	if (reading->kind != READING_STREAMS)
 		return (int64_t)file_source_begin(&lane->files, batch);
 	batch->first_record = streams->record_count;
 	stream_source_begin(streams, batch);
@@ -413,11 +417,11 @@ static int64_t begin_records(struct reading *reading, struct reading_lane *lane,
 static void bring_in(struct reading *reading, struct reading_lane *lane,
 		     struct batch *batch, bool has_splitters)
 {
-	bool waits = reading->is_stream &&
+	bool waits = reading->kind == READING_STREAMS &&
 		     batch->splitters.kind == SPLITTERS_SAMPLED;
 
 	batch_pass(batch, lane->readers, false, has_splitters && !waits);
-	if (reading->is_stream)
+	if (reading->kind == READING_STREAMS)
 		stream_source_end(&reading->streams);
 	if (has_splitters && waits &&
 	    !first_failure_stops(lane->wiring.failure))
@@ -430,7 +434,7 @@ static void serve(void *context)
 	struct reading_lane *lane = context;
 	const struct reading *reading = lane->reading;
 
-	if (!reading->is_stream) {
+	if (reading->kind != READING_STREAMS) {
 		const struct read_ahead *reads = &lane->files.readers[0].reads;
 
 		atomic_store_explicit(&lane->read_bytes, reads->read_bytes,
@@ -448,7 +452,7 @@ int reading_to_come(const struct reading *reading, unsigned number)
 	const struct file_source *files = &reading->lane[number].files;
 	uint64_t left;
 
-	if (reading->is_stream)
+	if (reading->kind == READING_STREAMS)
 		return reading->streams.has_ended ? 0 : PIPELINE_MORE;
 	left = files->deal.left(files->deal.context, files->next_batch);
 	return left == UINT64_MAX ? PIPELINE_MORE
@@ -489,7 +493,7 @@ void reading_look(const struct reading *reading, uint64_t *read_bytes,
 		  uint64_t *wait_ns)
 {
 	*read_bytes = *wait_ns = 0;
-	if (reading->is_stream) {
+	if (reading->kind == READING_STREAMS) {
 		*read_bytes = atomic_load_explicit(&reading->streams.read_bytes,
 						   memory_order_relaxed);
 		*wait_ns = atomic_load_explicit(&reading->streams.read_ns,
@@ -513,7 +517,7 @@ void reading_look(const struct reading *reading, uint64_t *read_bytes,
 void reading_add_up(const struct reading *reading, uint64_t *read_bytes,
 		    uint64_t *wait_ns)
 {
-	if (reading->is_stream)
+	if (reading->kind == READING_STREAMS)
 		stream_source_add_up(&reading->streams, read_bytes, wait_ns);
 	for (unsigned l = 0; l < reading->lane_count; l++)
 		file_source_add_up(&reading->lane[l].files, read_bytes,
@@ -544,7 +548,7 @@ unsigned reading_traces(const struct reading *reading, uint64_t origin_ns,
 
 void reading_end(struct reading *reading)
 {
-	if (reading->is_stream)
+	if (reading->kind == READING_STREAMS)
 		reading->input.record_count = reading->streams.record_count;
 	for (unsigned l = 0; l < reading->lane_count; l++) {
 		thread_pool_stop(&reading->lane[l].own_readers);
@@ -560,7 +564,7 @@ void reading_close(struct reading *reading)
 		sort_trace_close(&reading->lane[l].own_trace);
 	sort_trace_close(&reading->trace);
 	stream_source_close(&reading->streams);
-	if (reading->is_shared)
+	if (reading->kind == READING_SHARED)
 		reading_claims_close(&reading->claims);
 	input_close(&reading->input);
 }

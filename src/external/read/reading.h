@@ -23,6 +23,13 @@
 #include "sort/sort_trace.h"
 #include "system/topology.h"
 
+/* Where the records come from; it is known when the input is opened. */
+enum reading_kind {
+	READING_FILES,
+	READING_SHARED, /* files, of which `claims` deal out the batches */
+	READING_STREAMS,
+};
+
 struct reading;
 
 struct reading_lane {
@@ -56,9 +63,8 @@ struct reading_lane {
 struct reading {
 	const struct sorter_config *config;
 	struct input input;
-	bool is_stream; /* `streams` are the input, not `input` */
-	struct stream_source streams;
-	bool is_shared; /* with other ranks: `claims` deal out the batches */
+	enum reading_kind kind;
+	struct stream_source streams; /* in place of `input` */
 	struct reading_claims claims;
 
 	struct thread_pool readers; /* of a single lane, and of merges */
@@ -79,16 +85,17 @@ struct reading {
 	struct reading_lane lane[LANES_MAX];
 };
 
-/* The config and run_failure are borrowed until reading_close(). */
+/* is_shared: other ranks read the same files.  The config and run_failure are
+ * borrowed until reading_close(). */
 int reading_open(struct reading *reading, const struct sorter_config *config,
-		 struct first_failure *run_failure, struct failure *failure);
+		 bool is_shared, struct first_failure *run_failure,
+		 struct failure *failure);
 
 /* *plan has been made for one lane, and *request for it.  Change both to as
  * many lanes as there are devices, or to the most with which a plan costs no
  * more merging and hardly more room.  A shared input has one.  The plan and the
  * topology are borrowed. */
-void reading_plan(struct reading *reading, bool is_shared,
-		  const struct topology *topology,
+void reading_plan(struct reading *reading, const struct topology *topology,
 		  struct external_request *request, struct external_plan *plan);
 
 /* Threads and timelines. */

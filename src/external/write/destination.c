@@ -9,9 +9,11 @@ void destination_init(struct destination *destination,
 		      const struct sorter_config *config, bool is_lent)
 {
 	destination->config = config;
-	destination->is_lent = is_lent;
-	destination->is_stream = !config->outputs_are_devices &&
-				 stream_sink_suits(config->output_paths[0]);
+	if (is_lent)
+		destination->kind = DESTINATION_LENT;
+	else if (!config->outputs_are_devices &&
+		 stream_sink_suits(config->output_paths[0]))
+		destination->kind = DESTINATION_STREAM;
 }
 
 /* Past the page cache, unless the user wants it otherwise: the cache would not
@@ -27,7 +29,7 @@ int destination_open(struct destination *destination, uint64_t record_count,
 				   "fit into memory");
 	if (config.io == INPUT_AUTO)
 		config.io = INPUT_DIRECT;
-	if (destination->is_stream || destination->is_lent)
+	if (destination->kind != DESTINATION_FILES)
 		return 0;
 	/* sort_setup_outputs() gives outputs no size with config.unique.  So
 	 * it is done where the size is not known yet; other outputs get the
@@ -48,14 +50,14 @@ void destination_lend(struct destination *destination, struct output *output,
 void destination_set_slots(struct destination *destination, uint8_t *memory,
 			   unsigned slot_count, size_t chunk_bytes)
 {
-	if (destination->is_stream) {
+	if (destination->kind == DESTINATION_STREAM) {
 		stream_sink_init(&destination->stream,
 				 destination->config->output_paths[0], memory,
 				 slot_count, chunk_bytes);
 		destination->sink = &destination->stream.sink;
 		return;
 	}
-	if (destination->is_lent)
+	if (destination->kind == DESTINATION_LENT)
 		return;
 	output_set_slots(&destination->files, memory, slot_count, chunk_bytes);
 	destination->sink = &destination->files.sink;
@@ -66,7 +68,7 @@ int destination_begin(struct destination *destination, uint64_t record_count,
 {
 	const struct sorter_config *config = destination->config;
 
-	if (destination->is_stream)
+	if (destination->kind == DESTINATION_STREAM)
 		return stream_sink_open(&destination->stream,
 					record_count * config->shape.size,
 					failure);
@@ -81,7 +83,7 @@ int destination_finish(struct destination *destination, uint64_t record_count,
 {
 	const struct sorter_config *config = destination->config;
 
-	if (destination->is_stream)
+	if (destination->kind == DESTINATION_STREAM)
 		return stream_sink_commit(&destination->stream, failure);
 	if (config->unique)
 		return sort_setup_output_sizes(&destination->files, config,
@@ -94,7 +96,7 @@ int destination_commit(struct destination *destination, struct outfile *also,
 {
 	bool sync = destination->config->sync;
 
-	if (!destination->is_stream)
+	if (destination->kind != DESTINATION_STREAM)
 		return output_commit(&destination->files, sync, also, failure);
 	return also ? outfile_commit(also, sync, failure) : 0;
 }

@@ -13,10 +13,15 @@
 #include "io/output/stream_sink.h"
 #include "sort/sort_config.h"
 
+enum destination_kind {
+	DESTINATION_FILES,
+	DESTINATION_STREAM,
+	DESTINATION_LENT, /* the caller has the output: destination_lend() */
+};
+
 struct destination {
 	const struct sorter_config *config; /* borrowed */
-	bool is_stream;
-	bool is_lent;	/* the caller has the output: destination_lend() */
+	enum destination_kind kind;
 	bool has_sizes; /* the files had theirs when they were opened */
 	struct output files;
 	struct stream_sink stream;
