@@ -51,7 +51,7 @@ struct external_meter {
 	atomic_flag is_busy;
 	uint64_t next_ns; /* tell progress no earlier */
 	uint64_t last_ns, last_read_wait_ns, last_fill_wait_ns;
-	/* Since then the rates are measured; 0: they are not. */
+	/* When the measuring of rates began; 0: they are not measured. */
 	uint64_t rates_begin_ns, rates_begin_bytes;
 	bool has_touched; /* all of the memory */
 	bool has_rates;	  /* measured after that */

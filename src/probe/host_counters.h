@@ -14,8 +14,9 @@
 #define HOST_COUNTERS_UNKNOWN UINT64_MAX
 
 struct host_counters {
-	/* Since the boot, by CPU number: the CPU had work, but the host ran
-	 * something else.  /proc/stat counts it in ticks of 10 ms. */
+	/* The time since the boot in which the CPU of that number had work, but
+	 * the host ran something else.  /proc/stat counts it in ticks of 10 ms.
+	 */
 	uint64_t steal_ns[TOPOLOGY_CPU_NUMBERS];
 	/* Pages that the balloon driver has given to the host since the boot,
 	 * and that the host has given back (/proc/vmstat). */

@@ -51,7 +51,7 @@ struct noise_cpu {
 struct noise_figures {
 	struct topology topology; /* the CPUs that were watched */
 	struct noise_cpu cpus[TOPOLOGY_CPUS_MAX];
-	/* After the watching, while the clocks are still as high */
+	/* What each clock runs at after the watching, while it is still high */
 	uint64_t frequency_khz[TOPOLOGY_CPUS_MAX];
 	struct host_counters before, after;
 };

@@ -104,8 +104,8 @@ void bucket_writer_prefetch(const struct bucket_writer *writer, uint32_t bucket)
 	}
 }
 
-/* By code for whole blocks and whole lines: a memcpy() of any length takes
- * longer than what it copies here. */
+/* Blocks and lines are copied by code for their length: a memcpy() of any
+ * length takes longer than what it copies here. */
 uint32_t bucket_writer_copy_lines(const struct bucket_writer *writer,
 				  uint32_t bucket, uint64_t *target)
 {

@@ -27,7 +27,7 @@ struct chunk_range {
 	uint64_t chunk_count; /* chunks that it touches */
 };
 
-/* Of a chunk, what is in the range. */
+/* What of a chunk is in the range. */
 struct chunk {
 	unsigned part;	     /* of the sink */
 	uint64_t begin_byte; /* in the part */
@@ -65,7 +65,7 @@ struct chunk_shares {
 	struct chunk_share shares[TOPOLOGY_NODES_MAX];
 };
 
-/* Before any worker takes a chunk: all of them are to be taken. */
+/* Deal chunks, all of which are to be taken, before any worker takes one. */
 void chunk_shares_deal(struct chunk_shares *shares, uint64_t chunk_count,
 		       const struct thread_pool *pool, bool by_node);
 

@@ -10,8 +10,8 @@
 #define PROBE_RECORDS 512
 #define PROBE_PLACES 32
 #define PROBE_BYTES (64 * KIB)
-/* Of a record, at most: what makes the key's first word lies closer together
- * than this, or only the first field is probed. */
+/* What makes the key's first word lies closer together in a record than this,
+ * or only the first field is probed. */
 #define PROBE_SPAN_BYTES 64
 
 /* The first fields of the key, as many as its first word needs. */

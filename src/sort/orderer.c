@@ -113,7 +113,7 @@ void orderer_take_oversized(struct orderer *orderer, const struct plan *plan,
 /* --- buckets ---------------------------------------------------------------
  */
 
-/* Without a look at counts that other workers are changing. */
+/* This looks at no counts that other workers are changing. */
 static bool bucket_is_oversized(const struct orderer *orderer, uint32_t bucket)
 {
 	return orderer->config.drops_duplicates ||
@@ -266,7 +266,7 @@ bool orderer_sort_oversized(struct orderer *orderer, unsigned worker)
 /* --- duplicates ------------------------------------------------------------
  */
 
-/* From the buckets' counts to where each bucket begins; returns their sum. */
+/* Turn the buckets' counts into where each bucket begins; returns their sum. */
 static uint64_t add_up_kept(struct orderer *orderer)
 {
 	uint32_t start = 0;
@@ -548,7 +548,7 @@ void orderer_stop(struct orderer *orderer)
 	thread_pool_set(pool, &orderer->chunks_begun, 1);
 }
 
-/* Until more buckets are complete than were; returns how many are. */
+/* Wait until more buckets are complete than were; returns how many are. */
 static uint32_t wait_for_buckets(struct orderer *orderer, uint32_t than)
 {
 	thread_pool_wait_while(orderer->wiring.pool, &orderer->ready_buckets,

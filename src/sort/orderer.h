@@ -45,10 +45,10 @@
 #include "sort/tie_break.h"
 #include "system/arena.h"
 
-/* Of orderer_set_ready(): all buckets are complete. */
+/* Tells orderer_set_ready() that all buckets are complete. */
 #define ORDERER_ALL_READY UINT32_MAX
 
-/* Of orderer_config.record_count: all that the sink will hold, from
+/* As orderer_config.record_count: all records that the sink will hold, from
  * first_record on. */
 #define ORDERER_ALL_RECORDS UINT64_MAX
 
@@ -59,7 +59,7 @@ struct orderer_config {
 	size_t chunk_entries;  /* what a chunk's buckets hold at most: plan.h */
 	bool sums_up;	       /* compute the checksum of all records */
 	bool drops_duplicates; /* of equal keys, only the first record stays */
-	/* Of orderer_sorted_entries(): nothing goes to a sink. */
+	/* Only orderer_sorted_entries() is wanted: nothing goes to a sink. */
 	bool sorts_only;
 	/* All buckets will be complete before any worker comes: none waits. */
 	bool is_ready;
@@ -108,8 +108,8 @@ struct orderer {
 	 * oversized_start[b]] and following, if it is oversized. */
 	uint32_t *oversized_start;
 	uint32_t oversized_count; /* entries in oversized buckets */
-	/* Of these, in buckets of more than PLAN_OVERSIZED_ENTRIES: of keys
-	 * that the splitters do not suit. */
+	/* How many of these are in buckets of more than PLAN_OVERSIZED_ENTRIES,
+	 * whose keys the splitters do not suit. */
 	uint32_t crowded_count;
 	/* The workers write the sorted entries there, each bucket once. */
 	uint64_t *oversized_entries;
@@ -127,7 +127,8 @@ struct orderer {
 	/* Buckets [0, ready_buckets) are complete.  The driver raises it. */
 	_Alignas(CACHE_PAIR_BYTES) _Atomic uint32_t ready_buckets;
 
-	/* Of the range's chunks; the driver deals them with the range. */
+	/* Who takes which of the range's chunks; the driver deals them with the
+	 * range. */
 	struct chunk_shares chunks;
 	struct orderer_worker workers[THREAD_POOL_WORKERS_MAX];
 };

@@ -18,7 +18,7 @@
  * must stay far from being oversized. */
 #define LIST_RECORDS_MIN BUCKETS_BLOCK_ENTRIES
 #define BUCKET_RECORDS_MAX (PLAN_OVERSIZED_ENTRIES / 2)
-/* With sampled splitters, which are searched for each record: fewer of them. */
+/* Sampled splitters are searched for each record, so that there are fewer. */
 #define SAMPLED_BUCKET_RECORDS 1000
 /* Static buckets at most: while fewer suffice for what the networks sort, up to
  * 10 million records, ordering is twice as fast as with a third as many, and
@@ -113,7 +113,7 @@ size_t plan_chunk_entries(size_t chunk_bytes, uint32_t record_size)
 	       LINE_ENTRIES;
 }
 
-/* Of records that are counted: none has an entry. */
+/* Plan for records that are counted, none of which has an entry. */
 static int plan_counts(struct plan *plan, const struct plan_request *request)
 {
 	*plan = (struct plan){

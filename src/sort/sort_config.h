@@ -16,8 +16,8 @@
 struct sorter_config {
 	const char *const *input_paths;
 	unsigned input_count;
-	/* Of inputs that are block devices, the records are in the first so
-	 * many bytes; 0: in all. */
+	/* Records are in so many bytes at the beginning of each input that is a
+	 * block device; 0: in all. */
 	uint64_t device_bytes;
 	const char *const
 		*output_paths; /* parts of the sorted whole, in order */
@@ -46,8 +46,9 @@ struct sorter_config {
 /* Where the records of a sort are brought into order. */
 enum sort_place {
 	SORT_IN_MEMORY,
-	/* In runs.  Of a sorter: it would take memory_bytes of the result (0:
-	 * more than can be planned or mapped), which is more than it may. */
+	/* Records go to runs.  A sorter would take memory_bytes of the result
+	 * (0: more than can be planned or mapped), which is more than it may.
+	 */
 	SORT_BEYOND_MEMORY,
 };
 
@@ -75,13 +76,13 @@ struct sorter_result {
 	/* What limits the memory: "--memory", or as of allowance.h; NULL: that
 	 * was not asked for, as so little suffices. */
 	const char *memory_source;
-	/* Of the nodes where workers have run or memory lies; 0: there is but
-	 * one, or they are ignored, or not counted. */
+	/* How many nodes there are on which workers have run or memory lies; 0:
+	 * there is but one, or they are ignored, or not counted. */
 	unsigned node_count;
 	bool knows_node_memory; /* the kernel has told where memory lies */
 	struct sorter_node nodes[TOPOLOGY_NODES_MAX];
 	unsigned __int128 checksum; /* of the records that were written */
-	/* Of worker 0, one after the other. */
+	/* Moments of worker 0, one after the other. */
 	uint64_t begin_ns;
 	uint64_t prepared_ns;
 	uint64_t bucketed_ns;

@@ -31,8 +31,8 @@ int sort_setup_outputs(struct output *output,
 		       const struct sorter_config *config,
 		       uint64_t record_count, struct failure *failure);
 
-/* Of a sort that drops duplicates, before the first chunk: record_count records
- * are left, of which each output file gets a part. */
+/* Tell the outputs of a sort that drops duplicates, before the first chunk,
+ * that record_count records are left, of which each file gets a part. */
 int sort_setup_output_sizes(struct output *output,
 			    const struct sorter_config *config,
 			    uint64_t record_count, struct failure *failure);

@@ -33,7 +33,7 @@ static void insertion(const struct tie_break *tie_break, uint64_t *entries,
 	}
 }
 
-/* By key, then by record: a total order, so that any sort is stable. */
+/* The order by key, then by record, is total, so that any sort is stable. */
 static bool before(const struct tie_break *tie_break, uint64_t a, uint64_t b)
 {
 	int order =

@@ -216,7 +216,7 @@ static int compare(const struct peer *peer, const struct peer *own,
 	return 0;
 }
 
-/* Between two files of an input fewer slots are free than a page has bytes.  An
+/* Fewer slots are free between two files of an input than a page has bytes.  An
  * input that other ranks may map is one file, without free slots. */
 static bool slots_are_good(const struct cluster_hello *hello)
 {

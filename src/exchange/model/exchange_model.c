@@ -133,7 +133,8 @@ static double announce_ns(const struct exchange_model *model, double bytes)
 	return MAX(message_ns(model, bytes), fixed_ns);
 }
 
-/* Before and after the messages; of each rank, so many bytes are announced. */
+/* What passes before and after the messages, when each rank announces so many
+ * bytes. */
 static double control_ns(const struct exchange_model *model, unsigned ranks,
 			 double announce_bytes)
 {

@@ -95,7 +95,7 @@ static const struct options_entry entries[] = {
 	{ OPTIONS_VERSION, "version", 'V', OPTIONS_FLAG, NULL },
 };
 
-/* Of a document of all ranks that there may be. */
+/* The longest document about all ranks. */
 #define REPORT_BYTES (256 * KIB)
 
 struct options {
@@ -115,7 +115,7 @@ struct options {
 
 /* --- values --------------------------------------------------------------- */
 
-/* In the order of their enums. */
+/* These lists of words are in the order of their enums. */
 static const char *const modes[] = { "auto", "buffered", "mmap", "direct" };
 
 static int take_splitters(struct options *options, struct failure *failure)

@@ -15,7 +15,7 @@
 #define DEADLINE_SECONDS_MAX 86400
 #define DEADLINE_NS_DEFAULT ((uint64_t)5 * 1000000000)
 
-/* In the order of their enums. */
+/* These lists of words are in the order of their enums. */
 static const char *const schedules[] = { "rounds", "all-at-once", "auto",
 					 "grid" };
 static const char *const references[] = { "no", "yes", "auto" };

@@ -7,7 +7,8 @@
 
 #include "base/base.h"
 
-/* Of a file: each rank may have a line for each role, with a comment. */
+/* The longest file of roles: each rank may have a line for each role, with a
+ * comment. */
 #define FILE_BYTES_MAX (64 * KIB)
 
 /* What is wrong with an entry. */
