@@ -139,7 +139,7 @@ case_active()
 case_ping()
 {
 	sh ping >out
-	expect_match "^${NODE%:*}: [0-9.]+ ms\$" out
+	expect_match "^${NODE%:*}: [0-9.]+ (us|ms)\$" out
 }
 
 case_command()
