@@ -5,8 +5,7 @@
  *      cluster_join.c       before that: what we have, what all ranks have
  *      cluster_sample.c     splitters from a sample, cuts from counts
  *      cluster_send.c       our records in bucket order, and the messages
- *      cluster_share.c      room for our share of the records
- *      cluster_receive.c    what arrives, and its order
+ *      cluster_receive.c    our share: room for it, what arrives, its order
  *      cluster_by_reference.c  records that are read where they are
  *      cluster_output.c     files of our own, or one of all ranks
  *      cluster_external.c   all of it, for what does not fit into memory
@@ -88,16 +87,13 @@ struct cluster_output {
 
 /* What one rank sends us (cluster_send.c). */
 struct cluster_source {
-	/* Written by cluster_share.c, which makes room: cluster_receive.c fills
-	 * the head, the entries and start. */
+	/* Written by cluster_receive.c. */
 	uint8_t *head;
 	uint64_t head_bytes;
 	uint64_t record_count;
 	uint64_t first_slot; /* of its records, in the share's numbering */
 	uint64_t *entries;   /* of its records */
 	uint32_t *start;     /* [bucket] of the share, and one more */
-
-	/* Written by cluster_receive.c. */
 	bool has_head;
 	uint32_t complete_count; /* buckets whose records have all arrived */
 
@@ -107,7 +103,7 @@ struct cluster_source {
 
 /* Our share of all records, as it arrives. */
 struct cluster_receive {
-	/* Written by cluster_share.c. */
+	/* Written by cluster_receive.c. */
 	struct plan plan;    /* of the share; memory_bytes: of the whole sort */
 	struct arena arena;  /* owned; of the sources and of the orderer */
 	uint8_t *base;	     /* of slot 0 in the share's numbering */
@@ -115,18 +111,16 @@ struct cluster_receive {
 	/* Our share of the splitters' buckets. */
 	uint32_t first_bucket;
 	uint32_t bucket_count;
-
-	/* Written by cluster_join.c: [rank], of the cluster's memory. */
-	struct cluster_source *sources;
-	uint64_t *shares; /* records that each rank gets, if that is needed */
-	struct bucket_run *runs; /* of the bucket set */
-
-	/* Written by cluster_receive.c. */
 	unsigned heads_missing; /* ranks whose heads have not arrived */
 	/* Static shares were too unequal: what arrives is thrown away. */
 	bool discards;
 	uint8_t *discard_buffer; /* owned */
 	bool orders;		 /* the workers have been told to order */
+
+	/* Written by cluster_join.c: [rank], of the cluster's memory. */
+	struct cluster_source *sources;
+	uint64_t *shares; /* records that each rank gets, if that is needed */
+	struct bucket_run *runs; /* of the bucket set */
 };
 
 /* Phases of the exchange that all ranks must come to. */
@@ -248,23 +242,6 @@ int cluster_output_finish(struct cluster *cluster, struct failure *failure);
 /* All ranks have finished: give the files their names; also, unless it is NULL,
  * is one more file that gets its name with them. */
 int cluster_output_commit(struct cluster *cluster, struct outfile *also,
-			  struct failure *failure);
-
-/* --- cluster_share.c ------------------------------------------------------ */
-
-/* When all ranks have announced: each gives away no more records than it has
- * said that it has. */
-int cluster_check_sums(struct cluster *cluster, struct failure *failure);
-/* Learn what all ranks get before they announce what they send, if that is
- * needed and will not be announced. */
-int cluster_learn_shares(struct cluster *cluster);
-/* All have announced: some rank would get too much more than its part. */
-bool cluster_shares_are_skewed(struct cluster *cluster);
-/* Open the output, and make memory for the share and for its order. */
-int cluster_make_room(struct cluster *cluster, struct failure *failure);
-/* Duplicates have been dropped, and this rank keeps kept_count records: tell
- * the output, and if it is the one file of all ranks, these. */
-int cluster_shrink_output(struct cluster *cluster, uint64_t kept_count,
 			  struct failure *failure);
 
 /* --- cluster_receive.c ---------------------------------------------------- */
