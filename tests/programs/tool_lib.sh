@@ -129,10 +129,10 @@ seconds_of()
 #   mount            a tmpfs, here
 #   mount_apart      a tmpfs in a namespace of mounts, which needs no root
 #   mount_huge       the same with huge pages
-#   netns            namespaces of networks, and programs in them
-#   pidns            a namespace of processes
-#   nftables         rules in it
-#   trace            system calls, by strace
+#   netns            network namespaces, and programs in them
+#   pidns            a process namespace
+#   nftables         rules of the packet filter
+#   trace            trace system calls, by strace
 #   loop             loop devices
 #   root             is root
 #   be_refused       by a file's mode, which root is not
@@ -273,7 +273,7 @@ find_why_not()
 	esac
 }
 
-# check_able ABILITY[,ABILITY] NAME COMMAND...: run a case, or skip it
+# check_able ABILITY[,ABILITY]... NAME COMMAND...: run a case, or skip it
 check_able()
 {
 	local abilities=$1 ability
