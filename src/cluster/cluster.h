@@ -6,8 +6,8 @@
  * records; with equal keys, records of lower ranks come first.
  *
  *      hello      each rank tells all what it has (cluster_agree.h)
- *      bucket     each rank puts its records into buckets, the same on all
- * ranks exchange   each rank gets, bucket by bucket, what belongs to its share
+ *      bucket     each rank puts its records into buckets that all agree on
+ *      exchange   each rank gets, bucket by bucket, what belongs to its share
  *      order      a rank sorts and writes buckets while others still arrive
  *      commit     when all ranks have written everything, they give the names
  *
@@ -71,7 +71,8 @@ struct cluster_config {
 			 struct failure *failure);
 	void *rank_context;
 	/* Opens another exchange than UDP; NULL: UDP.  Called once, by the
-	 * thread that runs the sort, which then closes the exchange. */
+	 * thread that runs the sort, which then closes the exchange.  What it
+	 * opens is taken for MPI where a schedule is chosen. */
 	struct exchange *(*open_exchange)(
 		void *context, const struct exchange_options *options,
 		struct failure *failure);

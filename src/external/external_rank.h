@@ -65,8 +65,8 @@ struct external_rank {
 	struct external *external;
 	unsigned rank_count;
 	bool has_part; /* of the merge */
-	/* The caller's thread; the other worker of the driver runs the passes,
-	 * that of the sender reads what goes out. */
+	/* In both, the caller is worker 0.  Worker 1 of the driver runs the
+	 * passes, that of the sender reads what goes out. */
 	struct thread_pool driver, sender;
 	unsigned runs_max;
 	uint64_t kept_wait_ns; /* for runs of others, after pass 1 */
@@ -84,11 +84,11 @@ struct external_rank {
 	_Atomic uint32_t kept_is_over;
 	const uint8_t *const *received_runs[2]; /* before given_waves */
 	uint64_t records_max;			/* before output_is_open */
-	/* The leader of the reading team, behind lead_records. */
+	/* The leader of the reading team raises it, after lead_records. */
 	_Atomic uint32_t taken_waves;
 };
 
-/* What all ranks must know of one, in words, as ranks tell it. */
+/* What all ranks must know of one: words, as ranks tell them. */
 struct external_rank_limits {
 	uint64_t piece_records; /* that a piece of it has at most */
 	uint64_t block_records; /* and a block of its runs */
@@ -120,15 +120,15 @@ void external_rank_end_kept(struct external_rank *rank);
 int external_rank_check(const struct external_rank *rank,
 			struct failure *failure);
 
-/* What was started goes on. */
+/* Is what was started still going on? */
 bool external_rank_is_busy(const struct external_rank *rank);
-/* It does not: has it succeeded? */
+/* It is over: has it succeeded? */
 int external_rank_finish(struct external_rank *rank, struct failure *failure);
 
 /* Plan the merge of our part: the caller has set the index, the number of its
- * runs, both cuts, and for rank_bytes_max external_rank_limits.wanted_bytes of
- * each rank, of our own UINT64_MAX.  NULL: we get no part.  Then there is no
- * piece, no output, and nothing to be given but the end:
+ * runs, both cuts, and as rank_bytes_max each other rank's wanted_bytes
+ * (external_rank_limits), and UINT64_MAX for our own.  NULL: we get no part.
+ * Then there is no piece, no output, and nothing to be given but the end:
  * external_rank_give_output(). */
 int external_rank_plan_part(struct external_rank *rank,
 			    struct merge_request *part,
@@ -149,8 +149,8 @@ void external_rank_start_merge(struct external_rank *rank);
  * been. */
 void external_rank_give(struct external_rank *rank, uint32_t wave,
 			const uint8_t *const *received);
-/* So many waves have been read, to be sent, and so many pieces taken out of the
- * area.  A failure is the rank's. */
+/* Have so many waves been read, to be sent, and so many pieces taken out of the
+ * area?  A read that has failed counts, too: external_rank_check() tells. */
 bool external_rank_has_come(const struct external_rank *rank, uint32_t read,
 			    uint32_t taken);
 /* The output is open, for so many records at most; until then nothing is handed

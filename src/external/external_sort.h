@@ -12,7 +12,7 @@
  * Where the input files are on several devices, pass 1 reads these side by side
  * (lane_plan.h).  Ranks merge all of their runs together (external_rank.h).
  *
- * Words, in the order in which a record meets what they mean:
+ * Terms, in the order in which a record meets what they mean:
  *
  *      lane    files that are read one after the other, by a team of their own
  *      unit    what one read brings: records, or blocks that lie side by side
@@ -25,17 +25,17 @@
  *              in one step
  *      rest    records of a piece's last blocks that belong to the next piece
  *      part    what one rank gets of the merge of all ranks' runs, by two cuts;
- *              its first piece is the lead, of which only the rests are its own
+ *              its first piece is the lead, of which it has only the rests
  *      wave    a message from each rank to each other: it brings each its piece
  *      keeper  a rank that keeps runs, also those of a giver, which keeps none
  *      team    threads that do the same, and the leader that hands them a batch
  *
  * Threads of a sort:
  *
- * The caller leads the ordering team.  The pool of leaders (pipeline.h) has
- * besides a thread for each lane, which leads the lane's reading team, and one
- * that gives back the room of blocks that have been read.  A leader is worker 0
- * of its team: thread_pool_run() wakes the others and waits for them.  Only
+ * The caller leads the ordering team.  The pool of leaders (pipeline.h) also
+ * has a thread for each lane, which leads the lane's reading team, and one that
+ * gives back the room of blocks that have been read.  A leader is worker 0 of
+ * its team: thread_pool_run() wakes the others and waits for them.  Only
  * leaders wait for batches, on the pipeline's condition: a reading leader until
  * one is free, the ordering leader until one must be emptied.  A leader that
  * puts a batch into a queue, or ends, wakes all of them.
@@ -49,11 +49,11 @@
  * finds all slots taken waits for a write itself, so no thread only writes.
  * Worker 0 of a team calls the meter, and goes on if another one is in it.
  *
- * The caller of a rank (external_rank.h) has the exchange; what the caller is
- * above, a thread of its own is there, the driver.  The sender reads blocks for
- * other ranks, and the writer (kept_runs.h) writes the runs of givers.
- * These wait for words that the caller raises by thread_pool_set(); the caller
- * looks at theirs between two steps of the exchange.
+ * The caller of a rank (external_rank.h) is busy with the exchange; a thread of
+ * its own, the driver, does there what the caller does above.  The sender reads
+ * blocks for other ranks, and the writer (kept_runs.h) writes the runs of
+ * givers.  They wait for counters that the caller raises by thread_pool_set();
+ * the caller looks at theirs between two steps of the exchange.
  *
  * A thread that fails notes why in the state's `failure`, where the first one
  * stays.  All others look there as they go on, and end.  The leader that ends
@@ -76,7 +76,7 @@
 struct external_progress {
 	enum external_pass pass;
 	/* What all passes together have read and written, and what they will;
-	 * 0 if that is not known yet, as of a stream. */
+	 * 0 if that is not known yet, as with a stream. */
 	uint64_t moved_bytes, total_bytes;
 	/* How long the reading team has waited since the last call, in percent
 	 * of that time: for the disk, and for memory that the ordering team has
@@ -144,10 +144,10 @@ struct external_result {
 	uint64_t directory_bytes[SCRATCH_DIRECTORIES_MAX];
 	uint64_t scratch_peak_bytes;
 	/* What blocks were compressed with, from the first run or, by
-	 * CODEC_AUTO, from a later one on; CODEC_NONE: nothing was.  Then the
-	 * bytes of all blocks before, and as they are stored: without what
-	 * fills their last pages. */
+	 * CODEC_AUTO, from a later one on; CODEC_NONE: nothing was. */
 	struct codec codec;
+	/* Of all blocks: before compression, and as stored, without the padding
+	 * to whole pages. */
 	uint64_t plain_bytes, stored_bytes;
 	/* Why CODEC_AUTO has chosen that, if it has. */
 	bool has_verdict;
@@ -192,7 +192,7 @@ int external_sort_run(const struct external_config *config,
 
 /*
  * Plan the sort, and measure the disk for a second if its rates are not given.
- * Nothing is left that is written.  0, also where the disk cannot be measured;
+ * What that writes is removed.  0, also where the disk cannot be measured;
  * or -errno with *failure filled.
  */
 int external_sort_explain(const struct external_config *config,

@@ -3,7 +3,7 @@
  *
  * Each part of it is written by one file, which its comment names; other files
  * read it, and call functions to change it (tests/unit/test_state_writers.py).
- * What a file calls stands above it:
+ * A file calls only those that stand below it:
  *
  *      external_sort.c   external_rank.c      a sort's life, here or of a rank
  *      external_passes.c                      input into runs, into the output

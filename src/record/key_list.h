@@ -31,6 +31,8 @@
 /* Numbers have 1, 2, 4, 8 or 16 bytes. */
 #define KEY_NUMBER_BYTES_MAX 16
 
+/* Ranks tell it in two bits (cluster_agree.c).  A float of another length needs
+ * no type of its own. */
 enum key_type {
 	KEY_BYTES,
 	KEY_UNSIGNED,

@@ -46,9 +46,8 @@ struct sorter_config {
 /* Where the records of a sort are brought into order. */
 enum sort_place {
 	SORT_IN_MEMORY,
-	/* Records go to runs.  A sorter would take memory_bytes of the result
-	 * (0: more than can be planned or mapped), which is more than it may.
-	 */
+	/* Not by a sorter: it would take memory_bytes of the result (0: more
+	 * than can be planned or mapped), which is more than it may. */
 	SORT_BEYOND_MEMORY,
 };
 
@@ -59,8 +58,8 @@ struct sorter_node {
 	uint64_t memory_bytes; /* of its own memory, as touched at the end */
 };
 
-/* What was done and how long it took; valid if sorter_sort() returned 0.  As a
- * sorter is opened: what it would take. */
+/* What was done and how long it took; valid if sorter_sort() returned 0.  After
+ * sorter_open(): what the sort would take. */
 struct sorter_result {
 	enum sort_place place;
 	uint64_t record_count;	/* of the input; of a rank: of its share */
@@ -73,7 +72,7 @@ struct sorter_result {
 	unsigned threads;
 	const char *threads_source; /* see sort_setup.h; or "memory" */
 	uint64_t memory_bytes;	    /* planned */
-	/* What limits the memory: "--memory", or as of allowance.h; NULL: that
+	/* What limits the memory: "--memory", or as in allowance.h; NULL: that
 	 * was not asked for, as so little suffices. */
 	const char *memory_source;
 	/* How many nodes there are on which workers have run or memory lies; 0:
@@ -82,7 +81,7 @@ struct sorter_result {
 	bool knows_node_memory; /* the kernel has told where memory lies */
 	struct sorter_node nodes[TOPOLOGY_NODES_MAX];
 	unsigned __int128 checksum; /* of the records that were written */
-	/* Moments of worker 0, one after the other. */
+	/* When worker 0 came to these points, in this order. */
 	uint64_t begin_ns;
 	uint64_t prepared_ns;
 	uint64_t bucketed_ns;

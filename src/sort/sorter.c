@@ -465,8 +465,7 @@ static const struct sort_way by_counts = { lay_out_counts, run_by_counts,
 /* --- opening ---------------------------------------------------------------
  */
 
-/* Fewer records than there may be different ones are sorted by entries as fast.
- */
+/* With fewer records than a record can have values, counting is no faster. */
 static const struct sort_way *choose_way(const struct record_shape *shape,
 					 uint64_t record_count)
 {

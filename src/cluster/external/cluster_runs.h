@@ -41,7 +41,7 @@ _Static_assert(RUN_NUMBERS_PARTS_MAX >= CLUSTER_ROLES_RANKS_MAX &&
 	       "spans have room for all parts");
 
 struct cluster_runs {
-	/* The driver fills in these. */
+	/* The caller (cluster_external.c) fills in these. */
 	struct exchange *exchange;
 	const struct rank *rank;
 	const struct record_shape *shape;

@@ -10,7 +10,7 @@
  * merge as a rank alone does (merge_plan.h).
  *
  * A message has two words for each run of the sender: the number of blocks, and
- * 1 if they have CRCs.  Then come the blocks of all these runs: the
+ * 1 if they have CRCs.  Then come the blocks of all these runs, of each the
  * number of records, the stored bytes and their CRC-32C, a word each, and the
  * key of the first record.  Words have 32 bits, little endian.
  */

@@ -42,11 +42,11 @@ struct codec_pace {
 /* The whole sort, as it is planned. */
 struct codec_work {
 	/* What the first pass reads, what of it is spilled, and what is merged
-	 * before the last pass; all are 0, as of a stream: not known, so all
+	 * before the last pass; all are 0, as with a stream: not known, so all
 	 * that is read counts as spilled, once. */
 	uint64_t whole_bytes, spilled_bytes, merged_bytes;
 	unsigned rank_count; /* that merge together; 0 and 1: this alone */
-	uint64_t link;	     /* of the slowest rank, as of external_rates */
+	uint64_t link;	     /* of the slowest rank, as in external_rates */
 };
 
 /* What was compared. */

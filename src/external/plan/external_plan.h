@@ -70,8 +70,8 @@ struct external_request {
 	bool in_order;	    /* the output's chunks must be written so */
 	bool sums_up;	    /* the records' checksums are wanted */
 	struct external_ranks ranks;
-	/* What decided on the workers, as of sort_setup.h, or "memory"; and on
-	 * memory_bytes: "--memory", or as of allowance.h, or "scratch files",
+	/* What decided on the workers, as in sort_setup.h, or "memory"; and on
+	 * memory_bytes: "--memory", or as in allowance.h, or "scratch files",
 	 * which are memory. */
 	const char *threads_source, *memory_source;
 	/* What outputs take, which are memory themselves. */

@@ -56,7 +56,7 @@ struct merge_request {
 };
 
 struct merge_plan {
-	const struct run_index *index; /* as of the request, as what follows */
+	const struct run_index *index; /* of the request, like what follows */
 	unsigned first_run;
 	unsigned run_count;
 	bool unique;

@@ -17,7 +17,8 @@
 /* A block that shrinks by less is not worth the time to decompress it. */
 #define LEAST_SAVING(block_bytes) MAX(1, (block_bytes) / 16)
 
-/* They are in the order of enum codec_kind. */
+/* They are in the order of enum codec_kind; of those that take a level,
+ * codec_parse() knows only the last one. */
 static const char *const names[] = { "none", "auto", "lz4", "zstd" };
 
 /* --- names ---------------------------------------------------------------- */

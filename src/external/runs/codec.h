@@ -1,5 +1,5 @@
 /*
- * codec.h - compress blocks, each by itself, by Debian's lz4 and zstd
+ * codec.h - compress blocks, each by itself, by the libraries lz4 and zstd
  *
  * An encoder and a decoder belong to one thread at a time, and take no memory
  * but what the caller gives them.
@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Ranks tell each other this number (cluster_agree.h). */
 enum codec_kind {
 	CODEC_NONE, /* blocks stay as they are */
 	CODEC_AUTO, /* CODEC_LZ4 where codec_choice.h says that it pays */

@@ -4,8 +4,8 @@
  * A chunk is some blocks of the run (run_index.h).  The worker that hands over
  * a chunk compresses its blocks, if that is chosen, and packs them side by
  * side; computes their checksums and keeps their first keys; then the chunk is
- * written to the scratch directory that has the least to write.  If
- * that directory is full, another one takes its place.
+ * written to the scratch directory that has the least to write.  If that
+ * directory is full, another one takes its place.
  *
  * Nothing is left to wait for when a chunk is handed over, so the memory of the
  * batch that it came from may be filled again.

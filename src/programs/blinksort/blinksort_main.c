@@ -47,7 +47,7 @@ enum {
 	OPTION_SCRATCH,
 	OPTION_BATCH_SIZE,
 	OPTION_SUPPOSE,
-	OPTION_EXPLAIN, /* up to here from --batch-size on: of one machine */
+	OPTION_EXPLAIN, /* from --batch-size to here: not of a rank */
 	OPTION_DISK_RATES,
 	OPTION_PROGRESS,
 	OPTION_COMPRESS,

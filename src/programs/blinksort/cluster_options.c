@@ -1,6 +1,6 @@
 /*
- * cluster_options.c - reads blinksort's options about ranks, and says which do
- * not go together
+ * cluster_options.c - reads blinksort's options about ranks, and refuses those
+ * that cannot be combined
  */
 #include "programs/blinksort/cluster_options.h"
 
@@ -80,7 +80,7 @@ static int take_schedule(struct options_reader *reader,
 	return error;
 }
 
-/* Bytes, or bits as those of a link are told. */
+/* Bytes, or bits, in which rates of links are mostly given. */
 static int take_link_rate(struct options_reader *reader, uint64_t *bytes,
 			  struct failure *failure)
 {

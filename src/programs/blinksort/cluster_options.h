@@ -7,7 +7,7 @@
 #include "base/options.h"
 #include "cluster/cluster.h"
 
-/* Those in the program's table are above its own. */
+/* In the program's table, above the numbers of its own options. */
 enum {
 	CLUSTER_OPTION_CLUSTER = 1000,
 	CLUSTER_OPTION_NODES,

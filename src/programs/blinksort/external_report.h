@@ -8,7 +8,7 @@
 #include "external/external_sort.h"
 
 /* An external_progress_fn that needs no context: a line on the terminal, over
- * the line before.  The second function removes it. */
+ * its last one.  The second function removes it. */
 void external_report_progress(void *context,
 			      const struct external_progress *progress);
 void external_report_end_progress(void);

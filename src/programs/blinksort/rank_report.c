@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/progress.h"
 
-/* The table has a line for each of so many ranks; of more, for the slowest. */
+/* Up to so many ranks have a line each in the table; of more, the slowest. */
 #define TABLE_RANKS_MAX 8
 
 /* A job tells its progress each second at first, and then less often. */

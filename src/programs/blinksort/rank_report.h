@@ -7,8 +7,8 @@
 
 #include "cluster/cluster.h"
 
-/* A cluster_progress_fn that needs no context: a line on the terminal, over the
- * line before; or, for a job of blinkd's, a line that ends with a carriage
+/* A cluster_progress_fn that needs no context: a line on the terminal, over its
+ * last one; or, for a job of blinkd's, a line that ends with a carriage
  * return, of which blinksh shows the last one.  The second function removes it.
  */
 void rank_report_progress(void *context, const struct external_progress *ranks,

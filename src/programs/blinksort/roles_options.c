@@ -38,7 +38,7 @@ int roles_options_read(struct cluster_roles *roles, const char *text,
 
 		while (length > blank && strchr(" \t\r", text[length - 1]))
 			length--;
-		/* A 0 in the file ends a text, but not the file. */
+		/* A NUL ends a string, but not the file. */
 		if (text + whole < end && text[whole] == '\0')
 			return -EINVAL;
 		if (length > blank)

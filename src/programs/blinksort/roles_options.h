@@ -12,7 +12,7 @@
 int roles_options_take(struct options_reader *reader,
 		       struct cluster_roles *roles, struct failure *failure);
 
-/* The lines of such a file, which ends with a 0 behind its byte_count bytes.
+/* The lines of such a file: byte_count bytes, with a NUL behind them.
  * Behind '#' a line has a comment, and lines without an entry do not count.
  * Returns 0 or -errno, as cluster_roles_add() does, with the *line. */
 int roles_options_read(struct cluster_roles *roles, const char *text,

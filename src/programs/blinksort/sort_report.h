@@ -2,7 +2,8 @@
  * sort_report.h - print the result of a sort as one JSON document on stdout
  *
  * Names of keys end in their unit.  All keys are always present; a value that
- * is not known is null.
+ * is not known is null.  blinksort-json(5) must have each key, as
+ * check_external.sh and check_cluster_external.sh see.
  */
 #ifndef SORT_REPORT_H
 #define SORT_REPORT_H
