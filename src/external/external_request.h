@@ -19,9 +19,9 @@ void external_request_make(struct external_request *request,
  * have; UINT64_MAX: no memory suffices. */
 uint64_t external_request_memory_min(const struct external_request *request);
 
-/* Make the plan for the request's workers; or, if it may have fewer, for the
- * half of them, the quarter or less, where all of them leave too little memory
- * for a plan, or for a good one: worker_count and threads_source then say so.
+/* Make the plan for the request's workers; or, if it may have fewer, for half,
+ * a quarter or less of them, where all of them leave too little memory for a
+ * plan, or for a good one: worker_count and threads_source then say so.
  * If all scratch files are memory, memory_bytes is made smaller until they fit
  * beside the sort, and memory_source says so.  0; or -errno with *failure
  * filled: the memory does not suffice, and the failure says how much would. */

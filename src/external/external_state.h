@@ -174,7 +174,8 @@ void external_bound_scratch(struct external *external);
 /* Pass 1. */
 bool external_make_runs(struct external *external);
 
-/* Count after that how many runs there are, and will be of what is full. */
+/* Count after that the runs that there are, and those that full batches will
+ * become. */
 void external_count_runs(struct external *external);
 
 /* Pass 2, and what must be merged before. */
@@ -186,7 +187,7 @@ bool external_merge_all(struct external *external);
 bool external_settle_runs(struct external *external, unsigned free_count,
 			  unsigned agreed);
 
-/* Two batches for pieces, in areas of what so many free batches had. */
+/* Two batches for pieces, in areas cut from what so many free batches had. */
 void external_add_pieces(struct external *external, uint8_t *const areas[2],
 			 unsigned free_batches);
 

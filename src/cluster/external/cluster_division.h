@@ -4,7 +4,7 @@
  * While the reading teams of all ranks claim batches (reading_claims.h), the
  * ranks tell each other now and then how far they have come, and divide the
  * rest anew (input_division.h).  They go on until nothing is left to be
- * divided, which all find at the same time.
+ * divided, which all find in the same collective.
  *
  * All functions belong to the thread that has the exchange.
  */

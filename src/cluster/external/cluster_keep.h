@@ -21,8 +21,8 @@
 #include "external/external_rank.h"
 
 /* Called before anything is read, when the limits have been told: do the
- * keepers take enough of their sources at once, and can they merge what they
- * will keep?  0 or -errno with *failure filled. */
+ * keepers take enough of their sources (givers, in kept_runs.h) at once, and
+ * can they merge what they will keep?  0 or -errno with *failure filled. */
 int cluster_keep_check(const struct cluster_runs *runs,
 		       const struct cluster_hello *hellos,
 		       struct failure *failure);

@@ -39,7 +39,7 @@ struct run_spans {
 uint8_t *run_numbers_write(const struct run_index *index, uint8_t *bytes);
 
 /*
- * Number the runs of all ranks, of which there are less than 2^32: the caller
+ * Number the runs of all ranks, of which there are fewer than 2^32: the caller
  * bounds what each rank says.  The parts are put in order.  *numbers has the
  * numbers of rank 0's runs first, then those of rank 1's; the caller frees it,
  * also after a failure.  drops: duplicates have been dropped.  0; -ENOMEM with

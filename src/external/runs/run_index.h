@@ -30,8 +30,8 @@ struct failure;
 struct run_block {
 	uint64_t directory : 8; /* where it lies: see scratch_place */
 	uint64_t offset_bytes : 56;
-	/* Its number in the run, modulo 2^32: neither a batch nor what a piece
-	 * has of one run has as many records. */
+	/* That record's number in the run, modulo 2^32, which suffices: neither
+	 * a batch nor what a piece has of one run has as many records. */
 	uint32_t first_record;
 	uint32_t record_count;
 	/* Its bytes in the scratch file.  Less than the records have: they are

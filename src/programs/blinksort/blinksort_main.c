@@ -95,7 +95,7 @@ static const struct options_entry entries[] = {
 	{ OPTIONS_VERSION, "version", 'V', OPTIONS_FLAG, NULL },
 };
 
-/* The longest document about all ranks. */
+/* Room for a document about some 200 ranks; a longer one leaves in pieces. */
 #define REPORT_BYTES (256 * KIB)
 
 struct options {
@@ -582,7 +582,7 @@ static int sort_by_mpi(struct options *options, struct failure *failure)
 			   failure) < 0)
 		return mpi_link_end(log_failure(failure), &mpi);
 	/* A launcher mixes what it reads from several ranks: the document
-	 * leaves in one piece.  MPICH has taken the buffer away. */
+	 * leaves in one piece, if it fits.  MPICH has taken the buffer away. */
 	setvbuf(stdout, report, _IOFBF, sizeof(report));
 	return mpi_link_end(sort_together(options, &mpi, failure), &mpi);
 }
