@@ -230,6 +230,49 @@ case_suppose()
 	expect_folder . one want
 }
 
+# least_memory OPTION...: the bytes that a sort in memory takes
+least_memory()
+{
+	"$BIN/blinksort" --explain --json "$@" |
+		sed 's/.*"memory_bytes": \([0-9]*\).*/\1/'
+}
+
+# With so little memory that all just fits, what is supposed is what is explained
+# of files past the page cache: also if it fits with fewer threads only, or does
+# not.  On tmpfs an output takes other memory.
+case_suppose_edge()
+{
+	local sort=(in -o out --io=direct) one two memory threads
+
+	make_in
+	expect_sorted "${sort[@]}" --json
+	grep -q '"output_io": "direct"' "$STDOUT" || return 0
+	rm out
+	one=$(least_memory "${sort[@]}" --threads=1)
+	two=$(least_memory "${sort[@]}" --threads=2)
+	for memory in "$two" $((two - 1)) "$one" $((one - 1)); do
+		for threads in '' --threads=2; do
+			# shellcheck disable=SC2086 # none or one
+			expect_sorted --explain --json "${sort[@]}" -T . \
+				-S "$memory" $threads --disk-rates=1G:1G:1G
+			sed 's/"directories": [^]]*\]/"directories": []/; s/"predicted.*//' \
+				"$STDOUT" >want
+			# shellcheck disable=SC2086
+			expect_sorted --explain --json -S "$memory" $threads \
+				--suppose=1:$((BYTES / 100)) \
+				--disk-rates=1G:1G:1G
+			sed -i 's/"predicted.*//' "$STDOUT"
+			expect_same want "$STDOUT"
+		done
+	done
+	# What is refused says what suffices in memory.
+	expect_refused 5 '^--memory: sorting this takes [0-9.]* KiB at least' \
+		--explain --suppose=1:5 -S 1K
+	expect_refused 5 '^--memory: sorting this takes [0-9.]* KiB at least' \
+		--explain --suppose=2:5 -S 1K
+	expect_folder . in want
+}
+
 # said EXPRESSION OPTION...: of the plan that is printed, as p, and the exchange
 # in it, as e
 said()
@@ -383,6 +426,7 @@ check threads case_threads
 check io case_io
 check files case_files
 check suppose case_suppose
+check suppose_edge case_suppose_edge
 check suppose_too_much case_suppose_too_much
 check suppose_many_records case_suppose_many_records
 check suppose_in_memory case_suppose_in_memory

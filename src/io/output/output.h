@@ -40,7 +40,12 @@
 
 #define OUTPUT_FILES_MAX 256
 #define OUTPUT_SLOTS_MAX 512
+/* On tmpfs chunks are whole huge pages: half of one costs clearing the other
+ * half, 13 % of the CPU time. */
 #define OUTPUT_CHUNK_BYTES_MAX HUGE_PAGE_BYTES
+/* Elsewhere they are large enough for few system calls, small enough to stay in
+ * a cache until they are written: 2 MiB take 10 % longer on ext4. */
+#define OUTPUT_CHUNK_BYTES MIB
 
 /* States of a sink_slot. */
 enum output_slot_state { SLOT_FREE, SLOT_FILLING, SLOT_READY, SLOT_WRITING };

@@ -24,11 +24,6 @@ _Static_assert(DIRECT_DEPTH >= 2, "output_slots_max() is the most");
 /* A file, its folder, and the file for direct writes. */
 #define OUTPUT_DESCRIPTORS 3
 
-/* Large enough for few system calls, small enough to stay in a cache until it
- * is written: 2 MiB take 10 % longer on ext4.  On tmpfs chunks are whole huge
- * pages: half of one costs clearing the other half, 13 % of the CPU time. */
-#define CHUNK_BYTES MIB
-
 static void open_direct(struct output *output, struct output_file *file)
 {
 	int fd = direct_reopen(file->fd, O_WRONLY | O_DIRECT);
@@ -244,7 +239,7 @@ size_t output_chunk_bytes_max(const struct output *output)
 		if (output->files[i].pages.map ||
 		    output->files[i].pages.huge_anyway)
 			return OUTPUT_CHUNK_BYTES_MAX;
-	return CHUNK_BYTES;
+	return OUTPUT_CHUNK_BYTES;
 }
 
 unsigned output_slots_max(unsigned workers)

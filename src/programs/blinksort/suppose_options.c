@@ -114,7 +114,8 @@ int suppose_options_take(struct options_reader *reader,
 	return error;
 }
 
-/* What this process would take in memory, the input past the page cache. */
+/* What this process would take in memory, with input and output past the page
+ * cache. */
 static uint64_t alone_bytes(const struct external_request *request)
 {
 	const struct plan_request wanted = {
@@ -125,7 +126,8 @@ static uint64_t alone_bytes(const struct external_request *request)
 							 request->shape.size),
 		.worker_count = request->worker_count,
 		.is_counted = record_counts_suit(&request->shape),
-		.chunk_bytes_max = OUTPUT_CHUNK_BYTES_MAX,
+		.staging_slots = output_slots_max(request->worker_count),
+		.chunk_bytes_max = OUTPUT_CHUNK_BYTES,
 	};
 	struct plan plan;
 
@@ -145,6 +147,42 @@ static uint64_t together_bytes(const struct suppose_options *suppose,
 
 	return cluster_needed_bytes(&hello, suppose->memory.whole_records,
 				    suppose->memory.rank_count);
+}
+
+static uint64_t in_memory_bytes(const struct suppose_options *suppose,
+				const struct external_request *request)
+{
+	return suppose->memory.rank_count > 1 ? together_bytes(suppose, request)
+					      : alone_bytes(request);
+}
+
+/* A sort takes fewer threads where it then fits into memory. */
+static void take_fewer_threads(const struct suppose_options *suppose,
+			       struct external_request *request)
+{
+	struct external_request tried = *request;
+
+	while (in_memory_bytes(suppose, &tried) > tried.memory_bytes) {
+		if (!tried.may_have_fewer || tried.worker_count == 1)
+			return;
+		tried.worker_count /= 2;
+		tried.threads_source = "memory";
+	}
+	*request = tried;
+}
+
+/* The least that a sort in memory takes, for a message. */
+static uint64_t least_bytes(const struct suppose_options *suppose,
+			    const struct sorter_config *config, uint64_t count)
+{
+	const struct external_request request = {
+		.shape = config->shape,
+		.record_count = count,
+		.memory_bytes = config->memory_bytes,
+		.worker_count = MAX(1, config->threads),
+	};
+
+	return in_memory_bytes(suppose, &request);
 }
 
 static const char *find_refusal(const struct external_request *request)
@@ -181,9 +219,7 @@ static struct sorter_result describe(const struct suppose_options *suppose,
 		.threads = request->worker_count,
 		.threads_source = request->threads_source,
 		.memory_source = request->memory_source,
-		.memory_bytes = suppose->memory.rank_count > 1
-					? together_bytes(suppose, request)
-					: alone_bytes(request),
+		.memory_bytes = in_memory_bytes(suppose, request),
 	};
 }
 
@@ -226,7 +262,9 @@ int suppose_options_explain(const struct suppose_options *suppose,
 		supposed.ranks.part_records = supposed.ranks.planned_records =
 			count;
 	}
+	supposed.in_memory_bytes = least_bytes(suppose, config->sort, count);
 	error = external_sort_suppose(&supposed, count, explanation, failure);
+	take_fewer_threads(suppose, &explanation->request);
 	*in_memory = (struct memory_explanation){
 		.result = describe(suppose, &explanation->request),
 		.rank_count = ranks,
