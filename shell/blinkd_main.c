@@ -261,11 +261,16 @@ static int open_all(struct options *options, struct daemon **daemon,
 	return ret;
 }
 
-/* A daemon whose standard output is lost still serves. */
+/* A daemon whose standard output is lost still serves, also if that is a pipe
+ * without a reader.  Jobs get SIGPIPE as the daemon got it. */
 static void print_ready(const struct daemon *daemon, const char *process)
 {
+	struct sigaction before, ignored = { .sa_handler = SIG_IGN };
+
+	sigaction(SIGPIPE, &ignored, &before);
 	printf("blinkd: listening on %s%s\n", daemon_node(daemon), process);
 	(void)stdout_finish();
+	sigaction(SIGPIPE, &before, NULL);
 }
 
 /* The parent waits until the child is ready, or has said why it is not.  It

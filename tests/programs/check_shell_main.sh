@@ -422,6 +422,29 @@ case_background()
 	[ "$status" = 0 ]
 }
 
+# It serves though nobody is left to read its line.
+case_line_unread()
+{
+	local address=127.0.0.98:$PORT pid reader writer
+
+	mkfifo line
+	exec {reader}<>line
+	exec {writer}>line {reader}<&-
+	"$BIN/blinkd" --foreground --listen="$address" >&"$writer" 2>err \
+		</dev/null {writer}>&- &
+	pid=$!
+	# shellcheck disable=SC2064 # now
+	trap "kill $pid" EXIT
+	exec {writer}>&-
+	until grep -q . err; do
+		kill -0 "$pid" || fail "it has ended"
+		sleep 0.01
+	done
+	expect_match '^blinkd: standard output: Broken pipe$' err
+	sh_run -w "$address" ping
+	[ "$status" = 0 ]
+}
+
 case_usage()
 {
 	local line
