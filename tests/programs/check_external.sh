@@ -273,6 +273,22 @@ case_suppose_edge()
 	expect_folder . in want
 }
 
+# Without -S a sort in memory may take all that there is, a sort in runs a part.
+case_suppose_limit()
+{
+	local memory sort=(in -o out --io=direct --threads=1)
+
+	: >in
+	expect_sorted "${sort[@]}" --json
+	grep -q '"output_io": "direct"' "$STDOUT" || return 0
+	truncate -s $((10 * BYTES)) in
+	ulimit -v $((14 * BYTES / 1024))
+	memory=$(least_memory "${sort[@]}")
+	[ "$memory" -gt $((11 * BYTES)) ]
+	[ "$memory" = "$(least_memory --threads=1 \
+		--suppose=1:$((10 * BYTES / 100)))" ]
+}
+
 # said EXPRESSION OPTION...: of the plan that is printed, as p, and the exchange
 # in it, as e
 said()
@@ -498,6 +514,12 @@ elif memory_group; then
 	check memory_is_kept case_memory_is_kept
 else
 	skip memory_is_kept "can't make a memory control group here"
+fi
+
+if [ -n "$SANITIZED" ]; then
+	skip suppose_limit "a sanitizer takes more addresses than that"
+else
+	check suppose_limit case_suppose_limit
 fi
 
 # --- scratch directories --------------------------------------------------------

@@ -4,6 +4,7 @@
 #include "programs/blinksort/suppose_options.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include "net/rank.h"
 #include "sort/plan.h"
 #include "sort/record_counts.h"
+#include "sort/sort_setup.h"
 
 /* More than any published sort had; blinksort sorts by RANK_NODES_MAX. */
 #define RANKS_MAX UINT16_MAX
@@ -156,19 +158,36 @@ static uint64_t in_memory_bytes(const struct suppose_options *suppose,
 					      : alone_bytes(request);
 }
 
-/* A sort takes fewer threads where it then fits into memory. */
-static void take_fewer_threads(const struct suppose_options *suppose,
-			       struct external_request *request)
+/* A process alone may take all memory that there is for a sort in memory; what
+ * the request has is a part of that, as ranks and runs take it. */
+static uint64_t allowed_bytes(const struct suppose_options *suppose,
+			      const struct sorter_config *config,
+			      const struct external_request *request)
 {
+	struct sort_memory memory;
+
+	if (suppose->memory.rank_count > 1 || config->memory_bytes > 0)
+		return request->memory_bytes;
+	sort_setup_ask_memory(&memory, config, request->record_count, 1);
+	return memory.bytes;
+}
+
+/* A sort takes fewer threads where it then fits into memory. */
+static bool fits_in_memory(const struct suppose_options *suppose,
+			   const struct sorter_config *config,
+			   struct external_request *request)
+{
+	uint64_t allowed = allowed_bytes(suppose, config, request);
 	struct external_request tried = *request;
 
-	while (in_memory_bytes(suppose, &tried) > tried.memory_bytes) {
+	while (in_memory_bytes(suppose, &tried) > allowed) {
 		if (!tried.may_have_fewer || tried.worker_count == 1)
-			return;
+			return false;
 		tried.worker_count /= 2;
 		tried.threads_source = "memory";
 	}
 	*request = tried;
+	return true;
 }
 
 /* The least that a sort in memory takes, for a message. */
@@ -252,6 +271,7 @@ int suppose_options_explain(const struct suppose_options *suppose,
 	uint64_t count = DIV_ROUND_UP(whole, ranks);
 	uint32_t size = config->sort->shape.size;
 	struct external_config supposed = *config;
+	bool fits;
 	int error;
 
 	if (count > CLUSTER_INPUT_BYTES_MAX / size)
@@ -264,7 +284,8 @@ int suppose_options_explain(const struct suppose_options *suppose,
 	}
 	supposed.in_memory_bytes = least_bytes(suppose, config->sort, count);
 	error = external_sort_suppose(&supposed, count, explanation, failure);
-	take_fewer_threads(suppose, &explanation->request);
+	/* A sort in memory may suffice where one in runs does not. */
+	fits = fits_in_memory(suppose, config->sort, &explanation->request);
 	*in_memory = (struct memory_explanation){
 		.result = describe(suppose, &explanation->request),
 		.rank_count = ranks,
@@ -272,9 +293,7 @@ int suppose_options_explain(const struct suppose_options *suppose,
 		.record_size = size,
 		.rates = config->rates,
 	};
-	/* A sort in memory may suffice where one in runs does not. */
-	if (in_memory->result.memory_bytes <=
-	    explanation->request.memory_bytes) {
+	if (fits) {
 		forecast_memory(suppose, in_memory);
 		return 0;
 	}
