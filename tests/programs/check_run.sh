@@ -119,6 +119,8 @@ case_sanitizer()
 
 case_nothing_tested()
 {
+	local lanes
+
 	make_tests
 	echo 'exit 0' | script check_silent
 	run_tests
@@ -127,6 +129,9 @@ case_nothing_tested()
 	run_tests check_absent
 	[ "$status" = 1 ] || fail "status $status"
 	expect_match 'check_absent .*no such test' out
+	for lanes in 0 -1 x; do
+		expect_status 2 env LANES="$lanes" tree/tests/run check_silent
+	done
 }
 
 # Good cases before and behind; what the bad one printed may come late.
