@@ -186,6 +186,11 @@ case_trial()
 		--out=record >/dev/full 2>err || status=$?
 	[ "$status" = 3 ]
 	expect_match '^blinktrial: standard output: No space left' err
+	# A lost standard error keeps nothing from its end.
+	rm -r record
+	"$BIN/blinktrial" --scenario=pagecache --trials=1 --records=100 \
+		--out=record >out 2>&-
+	[ -s record/trials.jsonl ]
 	# It says nothing, but that is what it has to say of a good record.
 	"$BIN/blinktrial" validate record >/dev/full
 }
@@ -194,6 +199,11 @@ case_report()
 {
 	local format record=$REPO/results/runs/2026-11-22-zen4-1
 
+	# What it complains of goes to standard error or nowhere.
+	status=0
+	"$BIN/blinkreport" missing >out 2>&- || status=$?
+	[ "$status" = 3 ]
+	expect_empty out
 	expect_loss_told blinkreport "$record"
 	# These take long, and print by the same function.
 	for format in csv csv-summary html hyperfine benchfmt hlog; do

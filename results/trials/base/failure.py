@@ -79,6 +79,9 @@ def of_system(error: OSError) -> Failure:
 def ended(program: str, main, arguments: list) -> int:
     """Runs a program's main; its exit status, after a line on stderr if it has
     failed."""
+    if sys.stderr is None:
+        # It is closed: print() would take standard output instead.
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")
     try:
         return main(arguments)
     except ReaderLeft:
