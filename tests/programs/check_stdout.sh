@@ -171,6 +171,14 @@ case_tune()
 				$verb ${words[$verb]}
 		done
 	done
+	# A lost standard error changes no status.
+	for form in nonsense:2 'plan nope:3'; do
+		# shellcheck disable=SC2086
+		expect_status "${form#*:}" "$BIN/blinktune" ${form%:*} 2>&-
+		# shellcheck disable=SC2086
+		expect_status "${form#*:}" "$BIN/blinktune" ${form%:*} \
+			2>/dev/full
+	done
 	sed -n 's/^  \([a-z][a-z]*\) .*/\1/p' <("$BIN/blinktune" --help) | sort -u \
 		>verbs
 	printf '%s\n' "${!words[@]}" run | sort >tested

@@ -108,7 +108,8 @@ cluster_print_node()
 	local how=${NODE_STATE[$2]}
 
 	[[ $how != exited ]] || how="status ${NODE_STATUS[$2]}"
-	[[ ! ${NODE_ERR[$2]} ]] || printf '%s' "${NODE_ERR[$2]}" >&2
+	[[ ! ${NODE_ERR[$2]} ]] || printf '%s' "${NODE_ERR[$2]}" >&2 ||
+		:
 	print '%s\n' "$1: $how"
 	[[ ! ${NODE_OUT[$2]} ]] || print '%s\n' "${NODE_OUT[$2]%$'\n'}"
 }

@@ -21,7 +21,7 @@ hold_revert()
 	report_clear
 	[[ ! $J_ID ]] || revert_all '' || reverted=$?
 	if [[ $reverted != 0 ]]; then
-		report_results $reverted >&2
+		report_results $reverted >&2 || :
 		status=$reverted
 	fi
 	exit "$status"
@@ -36,7 +36,7 @@ hold_apply()
 	apply_on_signals
 	apply_profile "$1" || status=$?
 	if [[ $status != 0 ]]; then
-		report_results "$status" >&2
+		report_results "$status" >&2 || :
 		exit "$status"
 	fi
 }

@@ -62,6 +62,8 @@ shorten()
 	done
 }
 
+# A lost standard error ends nothing, and changes no status.
+#
 # Words of the command line and of files may hold what a terminal obeys: controls
 # (C0, C1), and in UTF-8 ends of lines and reversals of the text's direction.
 complain()
@@ -74,7 +76,7 @@ complain()
 	text=${text//$'\xc2'[$'\x80'-$'\x9f']/?}
 	text=${text//$'\xe2\x80'[$'\xa8'-$'\xae']/?}
 	text=${text//$'\xe2\x81'[$'\xa6'-$'\xa9']/?}
-	printf 'blinktune: %s\n' "$text" >&2
+	printf 'blinktune: %s\n' "$text" >&2 || :
 }
 
 misuse()
@@ -96,7 +98,7 @@ say()
 
 act()
 {
-	[[ $QUIET ]] || printf '+ %s\n' "$*" >&2
+	[[ $QUIET ]] || printf '+ %s\n' "$*" >&2 || :
 }
 
 print()
