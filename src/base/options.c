@@ -86,7 +86,7 @@ static int refuse_unknown(const struct options_reader *reader, const char *name,
 /* The name is that of an option in the table, and leaves room. */
 static void add_value(struct options_reader *reader)
 {
-	size_t length = strlen(reader->text);
+	size_t length = reader->name_bytes;
 
 	if (reader->text[1] == '-')
 		reader->text[length++] = '=';
@@ -120,6 +120,7 @@ static void name_option(struct options_reader *reader, const char *dashes,
 	memcpy(reader->text, dashes, dash_count);
 	format_shortened(reader->text + dash_count,
 			 sizeof(reader->text) - dash_count, name, length);
+	reader->name_bytes = strlen(reader->text);
 }
 
 static int check_file(const struct options_reader *reader,

@@ -92,6 +92,7 @@ struct options_reader {
 	uint64_t given;	     /* a bit for each option's first entry */
 	const char *values[OPTIONS_ENTRIES_MAX];
 	char text[OPTIONS_TEXT_BYTES];
+	size_t name_bytes; /* of that, before a value that was refused */
 };
 
 /* Prepare to read words: the words after the program's name, ended by NULL. The

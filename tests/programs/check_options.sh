@@ -343,6 +343,8 @@ from 1 to 4096" blinksort --explain --suppose=3:5,mtu=576,senders=0
 overhead, latency-ns, senders, receivers, shared-cpus, memory-read, memory-copy \
 or start-ns, with =NUMBER" blinksort --explain --suppose="3:5,$suppose"
 	done
+	refused "--suppose=3:5,mtu=576,mtu=1500: mtu is given twice" \
+		blinksort --explain --suppose=3:5,mtu=576,mtu=1500
 	refused "--suppose: more than 32 TiB for each rank" \
 		blinksort --explain --suppose=2:9223372036854775807
 	for rate in 0 fast 7bit 25GBit 1.5Gbit 99999999999Tbit; do

@@ -346,10 +346,10 @@ sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))' "$@"
 # expect_one_line FILE: one line, ended, with something in it.
 expect_one_line()
 {
-	local said
+	local said_lines
 
-	mapfile said <"$1"
-	[[ ${#said[@]} = 1 && ${said[0]} = ?*$'\n' ]] ||
+	mapfile said_lines <"$1"
+	[[ ${#said_lines[@]} = 1 && ${said_lines[0]} = ?*$'\n' ]] ||
 		fail "not one line: $(head -c 400 "$1")"
 }
 
@@ -375,17 +375,17 @@ expect_match()
 # has_match PATTERN FILE
 has_match()
 {
-	local said line verdict=0
+	local said_lines line verdict=0
 
-	mapfile -t -n 21 said <"$2"
+	mapfile -t -n 21 said_lines <"$2"
 	# A lone { is an expression for grep only.
 	# shellcheck disable=SC2319 # the condition's status is what is wanted
 	[[ '' =~ $1 ]] || verdict=$?
-	if [ $verdict = 2 ] || [ ${#said[@]} -gt 20 ]; then
+	if [ $verdict = 2 ] || [ ${#said_lines[@]} -gt 20 ]; then
 		grep -q -E -e "$1" "$2"
 		return
 	fi
-	for line in "${said[@]}"; do
+	for line in "${said_lines[@]}"; do
 		[[ ! $line =~ $1 ]] || return 0
 	done
 	return 1
@@ -457,13 +457,13 @@ expect_gone()
 # not; in sorted order.
 expect_folder()
 {
-	local folder=$1 want names
+	local folder=$1 want present
 	shift
 	want=$*
 	shopt -s dotglob nullglob
-	names=("$folder"/*)
+	present=("$folder"/*)
 	shopt -u dotglob nullglob
-	names=("${names[@]#"$folder"/}")
-	[ "${names[*]}" = "$want" ] ||
-		fail "$folder has '${names[*]}', not '$want'"
+	present=("${present[@]#"$folder"/}")
+	[ "${present[*]}" = "$want" ] ||
+		fail "$folder has '${present[*]}', not '$want'"
 }

@@ -45,9 +45,9 @@ static const struct {
 	{ "start-ns", 0, INT64_MAX, FIELD(memory.start_ns) },
 };
 
-/* word: NAME=NUMBER, or NULL. */
+/* word is NAME=NUMBER; *given has a bit for each name that was given. */
 static int take_supposed(struct options_reader *reader, char *word,
-			 struct suppose_options *suppose,
+			 struct suppose_options *suppose, unsigned *given,
 			 struct failure *failure)
 {
 	char *number = word, *name = strsep(&number, "=");
@@ -57,6 +57,10 @@ static int take_supposed(struct options_reader *reader, char *word,
 
 		if (strcmp(name, names[i].name) != 0)
 			continue;
+		if (*given & 1U << i)
+			return options_refuse(reader, failure,
+					      "%s is given twice", name);
+		*given |= 1U << i;
 		if (parse_u64(number, names[i].min, names[i].max, field) == 0)
 			return 0;
 		return options_refuse(reader, failure,
@@ -78,6 +82,7 @@ static int take_words(struct options_reader *reader, char *words,
 	char *records = strsep(&words, ",");
 	char *rank_text = strsep(&records, ":");
 	uint64_t ranks = 0;
+	unsigned given = 0;
 	int error = 0;
 
 	if (!records || parse_u64(rank_text, 1, RANKS_MAX, &ranks) < 0 ||
@@ -91,7 +96,7 @@ static int take_words(struct options_reader *reader, char *words,
 	suppose->memory.rank_count = (unsigned)ranks;
 	while (error == 0 && words)
 		error = take_supposed(reader, strsep(&words, ","), suppose,
-				      failure);
+				      &given, failure);
 	return error;
 }
 
