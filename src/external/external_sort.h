@@ -146,8 +146,8 @@ struct external_result {
 	/* What blocks were compressed with, from the first run or, by
 	 * CODEC_AUTO, from a later one on; CODEC_NONE: nothing was. */
 	struct codec codec;
-	/* Of all blocks: before compression, and as stored, without the padding
-	 * to whole pages. */
+	/* The bytes of all blocks before compression, and as stored, without
+	 * the padding to whole pages. */
 	uint64_t plain_bytes, stored_bytes;
 	/* Why CODEC_AUTO has chosen that, if it has. */
 	bool has_verdict;

@@ -48,8 +48,8 @@
 /* Tells orderer_set_ready() that all buckets are complete. */
 #define ORDERER_ALL_READY UINT32_MAX
 
-/* As orderer_config.record_count: all records that the sink will hold, from
- * first_record on. */
+/* This orderer_config.record_count stands for all records that the sink will
+ * hold, from first_record on. */
 #define ORDERER_ALL_RECORDS UINT64_MAX
 
 /* What pointers point to must outlive the orderer, and does not change. */

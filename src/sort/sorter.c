@@ -465,7 +465,7 @@ static const struct sort_way by_counts = { lay_out_counts, run_by_counts,
 /* --- opening ---------------------------------------------------------------
  */
 
-/* With fewer records than a record can have values, counting is no faster. */
+/* Counting is no faster where records are fewer than their possible values. */
 static const struct sort_way *choose_way(const struct record_shape *shape,
 					 uint64_t record_count)
 {

@@ -237,9 +237,9 @@ least_memory()
 		sed 's/.*"memory_bytes": \([0-9]*\).*/\1/'
 }
 
-# With so little memory that all just fits, what is supposed is what is explained
-# of files past the page cache: also if it fits with fewer threads only, or does
-# not.  On tmpfs an output takes other memory.
+# What is supposed is what is explained of files past the page cache, where memory
+# is so little that all just fits, fits with fewer threads only, or does not.  On
+# tmpfs an output takes other memory.
 case_suppose_edge()
 {
 	local sort=(in -o out --io=direct) one two memory threads
@@ -342,7 +342,7 @@ case_suppose_in_memory()
 			--suppose="2:1000000,${option%:*}" --link-rate=1000Gbit
 	done
 	expect_said "None None" "e, p['predicted_passes']" --suppose=64:1000
-	# As a text
+	# The same is printed as a text.
 	expect_sorted --explain --link-rate=10Gbit --threads=2 --suppose=\
 16:1000000,memory-read=4000000000,memory-copy=2000000000
 	expect_match '^ranks +16, for 95.4 MiB: 1000000 records' "$STDOUT"

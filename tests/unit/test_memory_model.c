@@ -122,7 +122,7 @@ static void memory_model__exchange(void **state)
 	exchange_model_rdma(&rdma, 1e10);
 	check_ns(forecast.rdma_ns, exchange_model_mpi_ns(&rdma, 64, bytes));
 	assert_int_equal(forecast.rows * forecast.columns, 64);
-	/* Of long and of short messages */
+	/* Long messages go in rounds, short ones all at once. */
 	request.whole_records *= 1000;
 	memory_model_forecast(&forecast, &request);
 	assert_int_equal(forecast.chosen, EXCHANGE_ROUNDS);

@@ -127,7 +127,7 @@ int cluster_agree(struct cluster_agreement *agreement,
 
 /* The memory that a rank needs to sort in memory, if whole_count records are
  * divided equally among node_count ranks; UINT64_MAX: it has too many for that.
- * Of the hello it uses the shape, the number of records, the input's bytes and
+ * The function uses the hello's shape, number of records, input's bytes and
  * memory_bytes: a rank with less than 10 MiB is not asked for staging. */
 uint64_t cluster_needed_bytes(const struct cluster_hello *hello,
 			      uint64_t whole_count, unsigned node_count);

@@ -40,9 +40,9 @@
  */
 #define EXCHANGE_MODEL_ROUNDS_BYTES ((uint64_t)128 << 10)
 #define EXCHANGE_MODEL_GRID_BYTES ((uint64_t)16 << 10)
-/* With fewer ranks the grid loses as much time with some messages below 16 KiB
- * as it saves with others: 8 to 31 ranks take as long as all-at-once at 2 to
- * 8 KB on links of 10 Gbit/s, and fewer ranks nowhere. */
+/* The grid loses as much time with some messages below 16 KiB as it saves with
+ * others where ranks are fewer: 8 to 31 ranks take as long as all-at-once at 2
+ * to 8 KB on links of 10 Gbit/s, and fewer ranks nowhere. */
 #define EXCHANGE_MODEL_GRID_RANKS 32
 
 /* Times in ns, and all of them 0 or more. */
