@@ -92,7 +92,7 @@ struct cluster_result {
 	bool by_reference; /* ranks have sent references, not records */
 	bool shares_input; /* all ranks have read the same files */
 	struct external_result external; /* beyond memory: of this rank */
-	/* [rank]: bits as of cluster_roles_of(). */
+	/* [rank]: bits as in cluster_roles_of(). */
 	uint8_t roles[RANK_NODES_MAX];
 	struct cluster_schedule schedule; /* what was done */
 	/* What a failure's name is kept in: the failure points to it. */

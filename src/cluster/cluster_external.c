@@ -342,7 +342,8 @@ static int read_shares(struct joint_sort *joint, const uint64_t *told,
 					      joint->failure,
 					      "has more records than there "
 					      "are");
-		/* Who of them is wrong, no rank can know. */
+		/* The sum is wrong, but it does not show which rank lied, so
+		 * none is named. */
 		if (next > lead + others || lead + others - next > whole - sum)
 			return shares_are_wrong(joint);
 		if (i == joint->own) {

@@ -68,7 +68,7 @@ struct cluster_hello {
 	uint64_t input_bytes;
 	uint64_t codec; /* of what is spilled: any number, the same for all */
 	uint64_t link;	/* enum cluster_link_wish */
-	uint64_t roles; /* bits as of cluster_roles_of() */
+	uint64_t roles; /* bits as in cluster_roles_of() */
 	/* Records of the files that all ranks read together, of which
 	 * record_count is this rank's part at first; CLUSTER_NOT_SHARED: its
 	 * input is its own. */

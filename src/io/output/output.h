@@ -105,7 +105,7 @@ int output_open(struct output *output, const char *const *paths,
 
 /* Our part of one file that several processes write at once. */
 struct output_part {
-	const char *mark; /* as of outfile_open_shared() */
+	const char *mark; /* as in outfile_open_shared() */
 	uint64_t begin_bytes, size_bytes;
 	uint64_t whole_bytes; /* of the file: the same in all of them */
 };
