@@ -257,14 +257,18 @@ case_foreign()
 	expect_none
 }
 
-# count_usage TOLD: so many lines of ./err say what is missing
+# count_usage TOLD ARGUMENT...: the job fails, and so many lines of its ranks say
+# what is missing
 count_usage()
 {
-	local count
+	local want=$1 count
+	shift
 
+	rm -f err.?
+	slurm -N4 -n4 "$@"
 	[ "$status" != 0 ] || fail "status 0"
-	count=$(grep -c '^blinksort: -o: is missing' err) || true
-	[ "$count" = "$1" ] || fail "$count lines, not $1: $(cat err)"
+	count=$(cat err.? | grep -c '^blinksort: -o: is missing') || true
+	[ "$count" = "$want" ] || fail "$count lines, not $want: $(cat err err.?)"
 	expect_none
 }
 
@@ -272,18 +276,20 @@ count_usage()
 # the others; what is wrong with that of one rank is not lost.
 case_usage()
 {
+	local split_err=$PWD/split-err
+
 	make_small
-	slurm -N4 -n4 --kill-on-bad-exit "$BIN/blinksort" --cluster in.%r
-	count_usage 1
-	slurm -N4 -n4 "$BIN/blinksort" --cluster in.%r
-	count_usage 4
+	# shellcheck disable=SC2016 # that shell's
+	printf '#!/bin/sh\nexec "$@" 2>err.$SLURM_PROCID\n' >"$split_err"
+	chmod +x "$split_err"
+	count_usage 1 --kill-on-bad-exit "$split_err" "$BIN/blinksort" --cluster in.%r
+	count_usage 4 "$split_err" "$BIN/blinksort" --cluster in.%r
 	[ "$status" = 2 ] || fail "status $status"
 	cat >programs <<-END
-		0-2 $BIN/blinksort --cluster in.%r -o out.%r --deadline=$GONE_DEADLINE_S
-		3 $BIN/blinksort --cluster in.%r
+		0-2 $split_err $BIN/blinksort --cluster in.%r -o out.%r --deadline=$GONE_DEADLINE_S
+		3 $split_err $BIN/blinksort --cluster in.%r
 	END
-	slurm -N4 -n4 --multi-prog programs
-	count_usage 1
+	count_usage 1 --multi-prog programs
 }
 
 # --- failures -----------------------------------------------------------------
