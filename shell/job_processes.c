@@ -7,7 +7,7 @@
 
 #include "shell/environment.h"
 #include "shell/job_processes.h"
-#include "shell/proctree.h"
+#include "system/proctree.h"
 
 /* The tree is static because it is large; each call fills it anew. */
 static struct proctree tree;

@@ -25,7 +25,7 @@
 #include "shell/job.h"
 #include "shell/namespace_filter.h"
 #include "shell/process.h"
-#include "shell/proctree.h"
+#include "system/proctree.h"
 
 #define HOUR_MS 3600000u
 

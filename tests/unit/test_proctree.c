@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "shell/proctree.h"
+#include "system/proctree.h"
 
 static struct proctree tree;
 

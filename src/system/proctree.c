@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "shell/proctree.h"
+#include "system/proctree.h"
 
 /* Rounds of stopping before the killing.  More are in vain: a generation of a
  * fork bomb lives shorter than a round takes; and the caller calls again. */

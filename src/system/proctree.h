@@ -1,11 +1,12 @@
 /*
  * proctree.h - find processes by descent and by mark, and kill them all
  *
- * For jobs without a cgroup.  The daemon is the subreaper of its descendants:
- * when a process dies its children become the daemon's, so that all that a job
- * has left behind is, or descends from, a child of the daemon, however often it
- * forked and whatever group or session it made.  Processes that an earlier
- * daemon left are known by a variable of their environment.
+ * For jobs without a cgroup, and for programs that are timed.  The caller is
+ * the subreaper of its descendants: when a process dies its children become the
+ * caller's, so that all that a job has left behind is, or descends from, a
+ * child of the caller, however often it forked and whatever group or session it
+ * made.  Processes that an earlier daemon left are known by a variable of their
+ * environment.
  *
  * /proc does not show one instant: processes fork while it is read.  Hence all
  * are stopped first, since a stopped process does not fork; round by round
