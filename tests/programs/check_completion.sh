@@ -158,7 +158,7 @@ case_values()
 
 case_verbs()
 {
-	expect_all 'blinkprobe ' memory spawn network noise nothing
+	expect_all 'blinkprobe ' memory spawn run network noise nothing
 	expect_all 'blinksh -w a ' ping status cancel keygen
 	expect_all 'blinktrial ' characterise validate
 	expect_all 'blinktune re' revert

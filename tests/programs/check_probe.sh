@@ -79,6 +79,123 @@ case_spawn()
 	expect_json "sh" "d['command'][0][-2:]" out
 }
 
+# run_json VALUE EXPRESSION WORD...: blinkprobe run prints it
+run_json()
+{
+	local value=$1 expression=$2
+
+	shift 2
+	"$PROBE" run "$@" >out 2>err
+	expect_json "$value" "$expression" out
+}
+
+case_run()
+{
+	run_json "run 7 None None False 0" "d['probe'], d['exit_status'],
+		d['signal'], d['stopped_by'], d['timed_out'],
+		d['left_processes']" --stdout=said --directory=/ -- \
+		/bin/sh -c 'pwd; echo complained >&2; exit 7'
+	[ "$(cat said)" = / ] || fail "said '$(cat said)'"
+	[ "$(cat err)" = complained ] || fail "complained '$(cat err)'"
+	expect_json "True" "d['elapsed_ns'] > 0 and d['begin_unix_ns'] > 0 and
+		d['minor_faults'] > 0 and d['max_rss_bytes'] > 100000" out
+	run_json "139 11" "d['exit_status'], d['signal']" -- \
+		/bin/sh -c 'kill -SEGV $$'
+}
+
+# What descendants take counts, and a device's bytes do.
+case_run_descendants()
+{
+	run_json "True" "d['user_ns'] + d['system_ns'] > 10000000 and
+		d['max_rss_bytes'] > 60 << 20" -- /bin/sh -c \
+		'(head -c 90M /dev/zero | tail -c 80M | wc -c); exit 0'
+	dd if=/dev/zero of=device bs=64K count=16 2>/dev/null
+	sync device
+	dd if=device of=/dev/null iflag=direct bs=64K 2>/dev/null || return 0
+	run_json "0 1048576" "d['exit_status'], d['read_bytes']" -- /bin/sh -c \
+		'(dd if=device of=/dev/null iflag=direct bs=64K; :) 2>/dev/null'
+}
+
+case_run_left()
+{
+	# shellcheck disable=SC2016 # for the other shell
+	run_json "0 3" "d['exit_status'], d['left_processes']" -- /bin/bash -c '
+		exec 3> >(exec tail -f /dev/null)
+		mkfifo first second
+		(echo $BASHPID >first; exec sleep 1000) &
+		setsid /bin/sh -c "echo \$\$ >second; exec sleep 1000" &
+		cat first second >pids'
+	[ "$(wc -l <pids)" = 2 ] || fail "did not start two"
+	# shellcheck disable=SC2046 # each is a word
+	kill -0 $(cat pids) 2>/dev/null && fail "they are left"
+	return 0
+}
+
+case_run_stopped()
+{
+	run_json "137 $(kill -l TSTP)" "d['exit_status'], d['stopped_by']" -- \
+		/bin/sh -c 'kill -TSTP $$'
+}
+
+case_run_timeout()
+{
+	run_json "143 True" "d['exit_status'], d['timed_out']" \
+		--timeout-ms=50 -- /bin/sleep 1000
+	run_json "137 True" "d['exit_status'], d['timed_out']" \
+		--timeout-ms=500 -- /bin/bash -c "trap '' TERM
+			while :; do sleep 1000; done"
+}
+
+# Which signal the process gets; the program ends by SIGTERM.
+case_run_signals()
+{
+	local number
+
+	for number in INT HUP TERM; do
+		mkfifo begun.$number
+		(
+			trap - INT
+			exec "$PROBE" run -- /bin/sh -c \
+				"echo >begun.$number; exec sleep 1000" >out
+		) &
+		cat begun.$number >/dev/null
+		kill -$number $!
+		wait $!
+		expect_json "143 False" "d['exit_status'], d['timed_out']" out
+	done
+}
+
+# The shell between has ended before the program that it has started.
+case_run_parent()
+{
+	local pid
+
+	mkfifo begun
+	"$BASH" -c "'$PROBE' run --parent=\$\$ -- /bin/sh -c \
+		'echo \$\$ >begun; exec sleep 1000' >out & wait" &
+	read -r pid <begun
+	kill -KILL $!
+	wait_until process_ended "$pid"
+	expect_refused 1 "--parent: has ended" run --parent=1 -- /bin/true
+}
+
+# These are counted on any machine.
+case_run_counters()
+{
+	local events=page_faults,task_clock_ns
+
+	run_json "True True" "abs(d['counters']['page_faults'] -
+		d['minor_faults'] - d['major_faults']) < 50,
+		0 < d['counters']['task_clock_ns'] < 2 * d['user_ns'] +
+		2 * d['system_ns'] + 1e8" --count=$events -- /bin/bash -c \
+		'for i in {1..20}; do /bin/true; done'
+	expect_json "None" "d['not_counted']" out
+	run_json "True" "(d['counters']['cycles'] is None) ==
+		(d['not_counted'] is not None)" --count=cycles -- /bin/true
+	expect_refused 2 "--count=cycle: not each once of instructions, cycles" \
+		run --count=cycle -- /bin/true
+}
+
 case_network()
 {
 	sh_run -- "$PROBE" network --rounds=10 --bytes=1M
@@ -169,7 +286,7 @@ case_noise_not_bound()
 case_refusals()
 {
 	expect_refused 2 "PROBE: is missing"
-	expect_refused 2 "disk: not memory, spawn, network, noise or nothing" \
+	expect_refused 2 "disk: not memory, spawn, run, network, noise or nothing" \
 		disk
 	expect_refused 2 "not a power of two" memory --area=100K
 	expect_refused 2 "not read, write" memory --pattern=sideways
@@ -179,6 +296,14 @@ case_refusals()
 	expect_refused 2 "x: one word too many for memory" memory x
 	expect_refused 3 "/nowhere: cannot start" spawn -- /nowhere
 	expect_refused 1 "ended with status 1" spawn -- /bin/false
+	expect_refused 2 "PROGRAM: is missing" run
+	expect_refused 3 "/nowhere: cannot start: No such file" run /nowhere
+	expect_refused 3 "/nowhere: No such file" run --directory=/nowhere true
+	expect_refused 3 "/nowhere/x: No such file" run --stdout=/nowhere/x true
+	expect_refused 3 "cannot start: Permission denied" run /etc/passwd
+	: >empty
+	chmod +x empty
+	expect_refused 3 "cannot start: Exec format error" run ./empty
 	expect_refused 2 "." network
 	expect_refused 5 "areas of" memory --area=1T --threads=256
 	"$PROBE" nothing >out
@@ -189,6 +314,19 @@ check probe_memory case_memory
 check probe_memory_smallest case_memory_smallest
 check probe_memory_node case_memory_node
 check probe_spawn case_spawn
+check probe_run case_run
+check probe_run_descendants case_run_descendants
+check probe_run_left case_run_left
+check probe_run_stopped case_run_stopped
+check probe_run_timeout case_run_timeout
+check probe_run_signals case_run_signals
+check probe_run_parent case_run_parent
+if [ "$(id -u)" = 0 ] ||
+	[ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 2 ]; then
+	check probe_run_counters case_run_counters
+else
+	skip probe_run_counters "perf_event_paranoid is above 2"
+fi
 check probe_network case_network
 check probe_network_silent case_network_silent
 check probe_network_stranger case_network_stranger

@@ -1,6 +1,6 @@
 /*
  * blinkprobe_main.c - measures parts of a machine: memory, a start, the
- * network, its noise
+ * network, its noise; and what a program takes of it
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "base/base.h"
 #include "base/failure.h"
@@ -20,6 +21,7 @@
 #include "probe/memory_probe.h"
 #include "probe/network_probe.h"
 #include "probe/noise_probe.h"
+#include "probe/run_probe.h"
 #include "probe/spawn_probe.h"
 
 #define ROUNDS_MAX 1000000
@@ -34,12 +36,15 @@
 #define NOISE_MS_DEFAULT 100
 #define NOISE_MS_MAX 60000
 #define NOISE_THRESHOLD_NS_DEFAULT 5000
+/* A year. */
+#define TIMEOUT_MS_MAX ((uint64_t)365 * 24 * 3600 * 1000)
 
 /* Each line as it is printed. */
 /* clang-format off */
 static const char help[] =
 "Usage: blinkprobe memory [OPTION]...\n"
 "       blinkprobe spawn [OPTION]... [--] [PROGRAM [ARGUMENT]...]\n"
+"       blinkprobe run [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
 "       blinkprobe network [OPTION]...\n"
 "       blinkprobe noise [OPTION]...\n"
 "       blinkprobe nothing\n"
@@ -57,6 +62,13 @@ static const char help[] =
 "  --cpu-node=N      run them on CPUs of NUMA node N\n"
 "  --memory-node=N   take the areas from the memory of NUMA node N\n"
 "spawn: start a program and wait for its end (blinkprobe nothing)\n"
+"run: run a program once, and measure what it takes with all its descendants\n"
+"  --count=EVENT,... count also instructions, cycles, cache_misses,\n"
+"                    branch_misses, page_faults or task_clock_ns\n"
+"  --directory=DIR   run it in DIR\n"
+"  --stdout=FILE     write its output to FILE (/dev/null)\n"
+"  --timeout-ms=MS   end it after MS\n"
+"  --parent=PID      end it when PID, which has started blinkprobe, ends\n"
 "network: be a rank of a job that blinksh started; rank 0 measures round trips\n"
 "and throughput to each other rank\n"
 "  --bytes=SIZE      send SIZE bytes to each (64M; 0: round trips only)\n"
@@ -84,6 +96,7 @@ struct options {
 	struct memory_probe memory;
 	struct network_probe network;
 	struct noise_probe noise;
+	struct run_probe run;
 	uint64_t rounds; /* 0: as many as the probe takes unless told */
 	uint64_t bytes;
 };
@@ -106,6 +119,11 @@ enum {
 	OPTION_JOB,
 	OPTION_TIME_MS,
 	OPTION_THRESHOLD_NS,
+	OPTION_COUNT,
+	OPTION_DIRECTORY,
+	OPTION_STDOUT,
+	OPTION_TIMEOUT_MS,
+	OPTION_PARENT,
 };
 
 static const char *const patterns[] = { "read", "write", "copy", "random",
@@ -138,6 +156,15 @@ static const struct options_entry memory_entries[] = {
 
 static const struct options_entry spawn_entries[] = { ROUNDS_ENTRY,
 						      OPTIONS_COMMON };
+
+static const struct options_entry run_entries[] = {
+	{ OPTION_COUNT, "count", 0, OPTIONS_VALUE, "EVENT,..." },
+	{ OPTION_DIRECTORY, "directory", 0, OPTIONS_FILE, "DIR" },
+	{ OPTION_STDOUT, "stdout", 0, OPTIONS_FILE, "FILE" },
+	{ OPTION_TIMEOUT_MS, "timeout-ms", 0, OPTIONS_VALUE, "MS" },
+	{ OPTION_PARENT, "parent", 0, OPTIONS_VALUE, "PID" },
+	OPTIONS_COMMON,
+};
 
 static const struct options_entry network_entries[] = {
 	{ OPTION_PAYLOAD, "payload", 0, OPTIONS_VALUE, "BYTES" },
@@ -197,6 +224,33 @@ static int take_time(struct options *options, struct failure *failure)
 	return ret;
 }
 
+static int take_events(struct options *options, struct failure *failure)
+{
+	const char *name = options->reader.value;
+
+	for (;;) {
+		unsigned length = (unsigned)strcspn(name, ",");
+
+		if (!event_counters_add(&options->run.counters, name, length))
+			return options_refuse(
+				&options->reader, failure,
+				"not each once of " EVENT_COUNTERS_NAMES);
+		if (name[length] == '\0')
+			return 0;
+		name += length + 1;
+	}
+}
+
+static int take_parent(struct options *options, struct failure *failure)
+{
+	uint32_t pid = 0;
+	int ret = options_number_32(&options->reader, 1, INT32_MAX, &pid,
+				    failure);
+
+	options->run.parent = (pid_t)pid;
+	return ret;
+}
+
 static int take_option(void *context, int id, struct failure *failure)
 {
 	struct options *options = context;
@@ -240,6 +294,13 @@ static int take_option(void *context, int id, struct failure *failure)
 	case OPTION_THRESHOLD_NS:
 		return options_number(&options->reader, 0, 1000000000,
 				      &options->noise.threshold_ns, failure);
+	case OPTION_COUNT:
+		return take_events(options, failure);
+	case OPTION_TIMEOUT_MS:
+		return options_number(&options->reader, 1, TIMEOUT_MS_MAX,
+				      &options->run.timeout_ms, failure);
+	case OPTION_PARENT:
+		return take_parent(options, failure);
 	default:
 		return 0;
 	}
@@ -361,18 +422,23 @@ static int probe_memory(struct options *options, struct failure *failure)
 	return status;
 }
 
+static void print_words(char *const *words)
+{
+	printf(", \"command\": [");
+	for (char *const *word = words; *word; word++) {
+		fputs(word == words ? "" : ", ", stdout);
+		format_json_string(stdout, *word);
+	}
+	printf("]");
+}
+
 static int run_spawn(char **command, unsigned rounds, uint64_t *samples_ns,
 		     struct failure *failure)
 {
 	if (spawn_probe_run(command, rounds, samples_ns, failure) < 0)
 		return log_failure(failure);
 	print_head("spawn");
-	printf(", \"command\": [");
-	for (char **word = command; *word; word++) {
-		fputs(word == command ? "" : ", ", stdout);
-		format_json_string(stdout, *word);
-	}
-	printf("]");
+	print_words(command);
 	print_samples("samples_ns", samples_ns, rounds);
 	puts("}");
 	return stdout_finish();
@@ -391,6 +457,100 @@ static int probe_spawn(struct options *options, struct failure *failure)
 
 	free(samples_ns);
 	return status;
+}
+
+static uint64_t time_ns(struct timeval time)
+{
+	return (uint64_t)time.tv_sec * 1000000000u +
+	       (uint64_t)time.tv_usec * 1000u;
+}
+
+static void print_known(const char *key, uint64_t number)
+{
+	format_json_number(stdout, key, number != RUN_PROBE_UNKNOWN,
+			   (int64_t)number);
+}
+
+/* How it ended; a signal gives the status that it has in a shell. */
+static void print_end(const struct run_figures *figures)
+{
+	int status = figures->wait_status;
+	bool signaled = WIFSIGNALED(status);
+
+	printf(", \"elapsed_ns\": %" PRIu64 ", \"exit_status\": %d",
+	       figures->end_ns - figures->begin_ns,
+	       signaled ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+	format_json_number(stdout, "signal", signaled,
+			   signaled ? WTERMSIG(status) : 0);
+	format_json_number(stdout, "stopped_by", figures->stopped_by != 0,
+			   figures->stopped_by);
+	printf(", \"timed_out\": %s", figures->timed_out ? "true" : "false");
+}
+
+static void print_usage(const struct run_figures *figures)
+{
+	const struct rusage *usage = &figures->usage;
+
+	print_known("user_ns", time_ns(usage->ru_utime));
+	print_known("system_ns", time_ns(usage->ru_stime));
+	print_known("max_rss_bytes", (uint64_t)usage->ru_maxrss * KIB);
+	print_known("minor_faults", (uint64_t)usage->ru_minflt);
+	print_known("major_faults", (uint64_t)usage->ru_majflt);
+	print_known("voluntary_switches", (uint64_t)usage->ru_nvcsw);
+	print_known("involuntary_switches", (uint64_t)usage->ru_nivcsw);
+	print_known("read_bytes", figures->read_bytes);
+	print_known("written_bytes", figures->written_bytes);
+	print_known("left_processes", figures->left_processes);
+}
+
+static void print_counters(const struct event_counters *counters,
+			   const struct run_figures *figures)
+{
+	char why[FAILURE_WHY_BYTES];
+
+	printf(", \"counters\": {");
+	for (unsigned i = 0; i < counters->count; i++) {
+		printf("%s\"%s\": ", i == 0 ? "" : ", ", counters->names[i]);
+		if (figures->counts[i] == EVENT_COUNTERS_UNKNOWN)
+			printf("null");
+		else
+			printf("%" PRIu64, figures->counts[i]);
+	}
+	event_counters_explain(counters, why, sizeof(why));
+	printf("}, \"counted_in\": \"%s\", \"not_counted\": ",
+	       counters->user_only ? "user space" : "user space and kernel");
+	if (why[0])
+		format_json_string(stdout, why);
+	else
+		printf("null");
+}
+
+static int probe_run(struct options *options, struct failure *failure)
+{
+	static struct run_figures figures;
+	struct run_probe *run = &options->run;
+	const char *stdout_path =
+		options_value(&options->reader, OPTION_STDOUT);
+
+	run->argv = options->reader.operands;
+	run->directory = options_value(&options->reader, OPTION_DIRECTORY);
+	run->stdout_path = stdout_path ? stdout_path : "/dev/null";
+	stdout_reserve();
+	if (!run->argv[0]) {
+		failure_set(failure, EXIT_USAGE, "PROGRAM", 0, "is missing");
+		return log_failure(failure);
+	}
+	if (run_probe_run(run, &figures, failure) < 0)
+		return log_failure(failure);
+	print_head("run");
+	print_words(run->argv);
+	print_known("begin_unix_ns", figures.begin_unix_ns);
+	print_known("begin_monotonic_ns", figures.begin_ns);
+	print_end(&figures);
+	print_usage(&figures);
+	print_counters(&run->counters, &figures);
+	puts("}");
+	return stdout_finish();
 }
 
 static void print_peer(const struct rank *ranks, unsigned rank,
@@ -548,6 +708,7 @@ static const struct probe probes[] = {
 	{ "memory", probe_memory, memory_entries, ARRAY_LEN(memory_entries),
 	  false },
 	{ "spawn", probe_spawn, spawn_entries, ARRAY_LEN(spawn_entries), true },
+	{ "run", probe_run, run_entries, ARRAY_LEN(run_entries), true },
 	{ "network", probe_network, network_entries, ARRAY_LEN(network_entries),
 	  false },
 	{ "noise", probe_noise, noise_entries, ARRAY_LEN(noise_entries),
@@ -568,8 +729,9 @@ static const struct probe *find_probe(const char *name, struct failure *failure)
 		if (strcmp(name, probes[i].name) == 0)
 			return &probes[i];
 	if (name)
-		failure_set(failure, EXIT_USAGE, name, 0,
-			    "not memory, spawn, network, noise or nothing");
+		failure_set(
+			failure, EXIT_USAGE, name, 0,
+			"not memory, spawn, run, network, noise or nothing");
 	else
 		failure_set(failure, EXIT_USAGE, "PROBE", 0,
 			    "is missing; see blinkprobe --help");

@@ -1,0 +1,65 @@
+/*
+ * run_probe.h - run a program once, and measure what it takes with all its
+ * descendants
+ *
+ * Between the two readings of the clock are posix_spawn(3) and wait4(2), as
+ * whoever starts a program waits so long.  All else is done before or after:
+ *
+ *   user, system, memory, faults, switches   getrusage(2) of all that this
+ *                                            process has waited for
+ *   bytes to and from block devices          /proc/self/io before and after:
+ * the kernel adds to it what a process that was waited for has counted events
+ * of the processor                  event_counters.h
+ *
+ * So this process has to be a new one, that has waited for no other.  It should
+ * be small, too: the kernel counts what the image takes that execve(2)
+ * replaces, which is that of this process, towards the peak of the program's
+ * memory.
+ *
+ * This process becomes the subreaper of what it starts: the processes that are
+ * still there when the program has ended are killed and counted, and what they
+ * have used counts.  A program that stops, as one does that reads a terminal of
+ * others, is killed, since it would not go on by itself.
+ */
+#ifndef RUN_PROBE_H
+#define RUN_PROBE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "base/failure.h"
+#include "probe/event_counters.h"
+
+#define RUN_PROBE_UNKNOWN UINT64_MAX
+
+struct run_probe {
+	/* The program's words, ended by NULL.  The first is its path, which may
+	 * be relative to directory. */
+	char *const *argv;
+	const char *directory;	 /* to run it in; NULL: this one */
+	const char *stdout_path; /* the file is replaced */
+	uint64_t timeout_ms;	 /* 0: none */
+	pid_t parent;		 /* end the program when this one ends; or 0 */
+	struct event_counters counters;
+};
+
+struct run_figures {
+	uint64_t begin_unix_ns;
+	uint64_t begin_ns, end_ns; /* of CLOCK_MONOTONIC */
+	int wait_status;
+	bool timed_out;
+	int stopped_by; /* the signal, or 0 */
+	struct rusage usage;
+	uint64_t read_bytes, written_bytes; /* or RUN_PROBE_UNKNOWN */
+	unsigned left_processes;
+	uint64_t counts[EVENT_COUNTERS_MAX]; /* or EVENT_COUNTERS_UNKNOWN */
+};
+
+/* Run it.  Returns 0, however it ended; or -errno with *failure filled
+ * (EXIT_FILE): it can't be started. */
+int run_probe_run(struct run_probe *probe, struct run_figures *figures,
+		  struct failure *failure);
+
+#endif /* RUN_PROBE_H */
