@@ -204,6 +204,9 @@ static int open_input(struct cluster *cluster, struct cluster_hello *hello)
 	    cluster_own_has(cluster, CLUSTER_ROLE_SORT))
 		hello->output_place = outpath_place(config->output_paths[0],
 						    machine_host_id());
+	if (!cluster->config->shares_input && input->record_count > 0)
+		hello->input_place = outpath_place(config->input_paths[0],
+						   machine_host_id());
 	hello->probed_kind = key_probe(input, &config->shape, &is_uniform);
 	hello->is_uniform = is_uniform;
 	return 0;

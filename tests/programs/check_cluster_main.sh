@@ -750,23 +750,29 @@ case_records_differ()
 }
 
 # All ranks would give one name: the last one's part would be all that is left.
-# The folder may have two names.
-case_same_output()
+# And the records of an input that two ranks read would all be there twice.  The
+# folder may have two names.
+case_same_file()
 {
-	local output
+	local words verb
 
 	start_wrong 4
 	echo old >out.0
 	ln -s . again
 	# shellcheck disable=SC2016 # the shell there expands it
-	for output in out.0 '$([ %r = 2 ] && echo again/out.3 || echo out.%r)'; do
+	for words in 'in.%r -o out.0' \
+		'in.%r -o $([ %r = 2 ] && echo again/out.3 || echo out.%r)' \
+		'in.1 -o out.%r' \
+		'$([ %r = 2 ] && echo again/in.3 || echo in.%r) -o out.%r'; do
 		on_nodes 4 /bin/sh -c "cd '$PWD' && exec ${BLINKSORT[*]} \
-			--cluster in.%r -o $output --deadline=$DEADLINE_S"
-		python3 - <<-'END' || fail "$(what_they_said)"
-			import json
+			--cluster $words --deadline=$DEADLINE_S"
+		verb=reads
+		[ "${words%% *}" != in.%r ] || verb=writes
+		python3 - "$verb" <<-'END' || fail "$(what_they_said)"
+			import json, sys
 			nodes = json.load(open("report"))["nodes"]
 			assert all(node["status"] in (2, 4) for node in nodes)
-			assert " writes the same output file as rank " in str(nodes)
+			assert f" {sys.argv[1]} the same " in str(nodes)
 		END
 		[ "$(cat out.0)" = old ]
 		[ ! -e out.3 ]
@@ -1203,7 +1209,7 @@ case_nodes_twice()
 check input_missing case_input_missing
 check input_odd case_input_odd
 check records_differ case_records_differ
-check same_output case_same_output
+check same_file case_same_file
 check old_stays case_old_stays
 check no_folder_0 case_no_folder 0
 check no_folder_2 case_no_folder 2

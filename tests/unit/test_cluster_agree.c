@@ -75,6 +75,8 @@ static void cluster_hello__comes_back(void **state)
 		.roles = 5,
 		.shared_records = 0x1122334455667788,
 		.output_place = 0x99aabbccddeeff00,
+		.input_place = 0x0102030405060708,
+		.unique = true,
 	};
 	uint8_t bytes[CLUSTER_HELLO_BYTES];
 	struct cluster_hello back;
@@ -95,6 +97,8 @@ static void cluster_hello__comes_back(void **state)
 	assert_int_equal(back.roles, hello.roles);
 	assert_true(back.shared_records == hello.shared_records);
 	assert_true(back.output_place == hello.output_place);
+	assert_true(back.input_place == hello.input_place);
+	assert_true(back.unique && !back.traces);
 }
 
 static void cluster_hello__strange_ones(void **state)
@@ -142,19 +146,19 @@ static void cluster_hello__numbers_that_cannot_be(void **state)
 		{ 11, 3, -EBADMSG },
 		{ 12, 3, -EBADMSG }, /* kinds */
 		{ 13, 1, 0 },
-		{ 13, 2, -EBADMSG }, /* yes or no, twice */
+		{ 13, 2, 0 },
+		{ 13, 3, -EBADMSG }, /* yes or no, thrice */
 		{ 15, 63, 0 },
 		{ 14, 31, 0 },
 		{ 14, 32, -EBADMSG }, /* schedule */
-		{ 16, 1, 0 },
-		{ 16, 2, -EBADMSG }, /* by reference */
-		{ 17, 63, 0 },
+		{ 16, 63, 0 },
+		{ 17, 1, 0 },
+		{ 17, 2, -EBADMSG }, /* by reference */
 		{ 18, 63, 0 },
 		{ 19, 63, 0 },
 		{ 20, 63, 0 },
 		{ 21, 63, 0 },
-		{ 22, 0, 0 },
-		{ 22, 1, -EBADMSG }, /* unique */
+		{ 22, 63, 0 },
 		{ 25, 63, 0 },
 		{ 26, 1, 0 },
 		{ 26, 2, -EBADMSG }, /* link */
@@ -209,6 +213,10 @@ static void cluster_agree__who_differs_is_named(void **state)
 	hellos[0].output_place = 7;
 	check_refused(hellos, 0, "rank 4 (e) writes the same output file");
 	hellos[4].output_place = 0;
+	hellos[4].input_place = 7;
+	hellos[0].input_place = 7;
+	check_refused(hellos, 0, "rank 4 (e) reads the same input file");
+	hellos[4].input_place = 0;
 	hellos[4].schedule = 1;
 	check_refused(hellos, 0, "rank 4 (e) has another --schedule");
 	fill(hellos);

@@ -12,7 +12,7 @@
 #include "sort/buckets.h"
 #include "sort/plan.h"
 
-#define VERSION 9
+#define VERSION 10
 
 /* A node's output range that is cut at sampled borders is wrong by half a
  * bucket at either end: with this many splitters for each node by less than 2
@@ -78,10 +78,13 @@ static bool unpack_shape(struct record_shape *shape, const uint64_t *words)
 	return true;
 }
 
-/* Where the words are.  The hello's own numbers are the last ones. */
+/* Where the words are.  The hello's own numbers are the last ones; in one of
+ * them, both flags have a bit. */
 #define SHAPE_AT 1
 #define NUMBERS_AT (SHAPE_AT + 1 + KEY_FIELDS_MAX)
 #define UNIFORM_AT (NUMBERS_AT + 3)
+#define TRACES_BIT ((uint64_t)1 << 1)
+#define UNIQUE_BIT ((uint64_t)1 << 2)
 #define NUMBERS_OFFSET offsetof(struct cluster_hello, record_count)
 #define NUMBERS_BYTES (sizeof(struct cluster_hello) - NUMBERS_OFFSET)
 _Static_assert(8 * NUMBERS_AT + NUMBERS_BYTES == CLUSTER_HELLO_BYTES,
@@ -98,7 +101,8 @@ void cluster_hello_encode(const struct cluster_hello *hello,
 		words[SHAPE_AT + 1 + i] = pack_field(&keys->fields[i]);
 	memcpy(words + NUMBERS_AT, (const uint8_t *)hello + NUMBERS_OFFSET,
 	       NUMBERS_BYTES);
-	words[UNIFORM_AT] |= (uint64_t)hello->traces << 1;
+	words[UNIFORM_AT] |= (hello->traces ? TRACES_BIT : 0) |
+			     (hello->unique ? UNIQUE_BIT : 0);
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
 		store_le64(bytes + 8 * i, words[i]);
 }
@@ -110,7 +114,7 @@ static bool numbers_are_good(const struct cluster_hello *hello)
 	       hello->probed_kind <= SPLITTERS_SAMPLED &&
 	       hello->is_uniform <= 1 && hello->schedule <= UINT32_MAX &&
 	       hello->by_reference <= CLUSTER_BY_REFERENCE_AUTO &&
-	       hello->unique <= 1 && hello->link < CLUSTER_LINK_WISHES &&
+	       hello->link < CLUSTER_LINK_WISHES &&
 	       hello->roles <= CLUSTER_ROLES_ALL;
 }
 
@@ -125,9 +129,10 @@ int cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
 		words[i] = load_le64(bytes + 8 * i);
 	*hello = (struct cluster_hello){
-		.traces = words[UNIFORM_AT] >> 1 & 1,
+		.traces = words[UNIFORM_AT] & TRACES_BIT,
+		.unique = words[UNIFORM_AT] & UNIQUE_BIT,
 	};
-	words[UNIFORM_AT] &= ~(uint64_t)2;
+	words[UNIFORM_AT] &= ~(TRACES_BIT | UNIQUE_BIT);
 	memcpy((uint8_t *)hello + NUMBERS_OFFSET, words + NUMBERS_AT,
 	       NUMBERS_BYTES);
 	return unpack_shape(&hello->shape, words + SHAPE_AT) &&
@@ -164,6 +169,30 @@ static int differs_in_name(const struct peer *peer, unsigned own,
 static bool reads(const struct cluster_hello *hello)
 {
 	return cluster_roles_have(hello->roles, CLUSTER_ROLE_READ);
+}
+
+/* Outputs would replace each other; and the records of an input that two ranks
+ * read would all be there twice. */
+static int compare_places(const struct peer *peer, const struct peer *own,
+			  struct failure *failure)
+{
+	if (peer->rank == own->rank)
+		return 0;
+	if (own->hello->output_place != 0 &&
+	    peer->hello->output_place == own->hello->output_place)
+		return failure_set(failure, EXIT_USAGE, NULL, 0,
+				   "rank %u (%.80s) writes the same output "
+				   "file as rank %u: %%r in its name is the "
+				   "rank",
+				   peer->rank, peer->name, own->rank);
+	if (own->hello->input_place != 0 &&
+	    peer->hello->input_place == own->hello->input_place)
+		return failure_set(failure, EXIT_USAGE, NULL, 0,
+				   "rank %u (%.80s) reads the same input file "
+				   "as rank %u: --shared-input divides it; %%r "
+				   "in its name is the rank",
+				   peer->rank, peer->name, own->rank);
+	return 0;
 }
 
 static int compare(const struct peer *peer, const struct peer *own,
@@ -206,14 +235,7 @@ static int compare(const struct peer *peer, const struct peer *own,
 			own->rank, own->hello->shared_records);
 	if ((peer->hello->gather_nonce == 0) != (own->hello->gather_nonce == 0))
 		return differs_in_name(peer, own->rank, "gather", failure);
-	if (peer->rank != own->rank && own->hello->output_place != 0 &&
-	    peer->hello->output_place == own->hello->output_place)
-		return failure_set(failure, EXIT_USAGE, NULL, 0,
-				   "rank %u (%.80s) writes the same output "
-				   "file as rank %u: %%r in its name is the "
-				   "rank",
-				   peer->rank, peer->name, own->rank);
-	return 0;
+	return compare_places(peer, own, failure);
 }
 
 /* Fewer slots are free between two files of an input than a page has bytes.  An
