@@ -505,7 +505,8 @@ fake_sorter()
 		case $does in
 		fail) echo "blinksort: moon: is full" >&2; exit 4 ;;
 		die) kill -SEGV $$ ;;
-		stop) kill -CONT $PPID ;;
+		# blinktrial's child is the blinkprobe that runs us.
+		stop) kill -CONT "$(cut -d' ' -f4 /proc/$PPID/stat)" ;;
 		hang) exec sleep "$(cat "$HERE/seconds")" ;;
 		esac
 		"$BIN/blinksort" "$@"
@@ -586,6 +587,7 @@ fake_probe()
 {
 	programs blinkprobe
 	fake blinkprobe <<-'END'
+		[ "$1" = noise ] || exec "$BIN/blinkprobe" "$@"
 		[ ! -e "$HERE/broken" ] || { echo "blinkprobe: 2 threads: no" >&2
 			exit 5; }
 		echo >>"$HERE/looks"

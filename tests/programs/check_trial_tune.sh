@@ -74,7 +74,8 @@ case_in_force()
 {
 	machine
 	mkdir programs
-	for name in blinkgen blinkval blinksh blinktrial blinktune; do
+	for name in blinkgen blinkprobe blinkval blinksh blinktrial \
+		blinktune; do
 		ln -s "$BIN/$name" "programs/$name"
 	done
 	cat >programs/blinksort <<-END

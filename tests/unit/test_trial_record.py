@@ -20,7 +20,7 @@ from trials.base.failure import FILE, Failure
 from trials.record import acceptance, design as designs, schema, store
 
 # What older records have not.
-LATER = ("memory_bytes", "devices", "energy", "noise", "price")
+LATER = ("memory_bytes", "devices", "energy", "measures", "noise", "price")
 KILLS = 25
 MOST_A_KILL = 80  # of the 2000 that there are
 
@@ -578,6 +578,7 @@ class Validation(Case):
     def test_acceptance_is_the_schema_s(self):
         """The quick look accepts no document that the library refuses."""
         self.make(ranks=2, alter=lambda trial: trial.update(
+            measures=trial_samples.measures(random.Random(1)),
             noise=trial_samples.noise_look(1.0, limit=5.0, over=False),
             energy={"counter_span_ns": 5, "domains_uj": {"package-0": 1}}))
         trial = json.loads(self.lines()[0])

@@ -1,13 +1,16 @@
 """What sorters and ranks say of their runs, as it is recorded."""
 
 import json
+import os
 import tempfile
 import unittest
 
 import unit
+from trials.base.programs import Programs
 from trials.run import sorter
 from trials.run.supervisor import Supervisor
 
+PROGRAMS = Programs(os.environ.get("BIN") or str(unit.ROOT / "bin"))
 SHELL = "/bin/sh"
 
 
@@ -29,7 +32,7 @@ def node(number, said, **figures):
 
 class Results(unittest.TestCase):
     def setUp(self):
-        self.supervisor = self.enterContext(Supervisor())
+        self.supervisor = self.enterContext(Supervisor(PROGRAMS))
 
     def run_cluster(self, report, status=0):
         text = json.dumps(report).replace("'", "'\\''")

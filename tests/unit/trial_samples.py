@@ -74,6 +74,19 @@ def _counters(rng, hosts):
     return counters
 
 
+def measures(rng, **changes):
+    """Of a process, on a machine that counts no cache misses."""
+    return {"user_ns": rng.randrange(4_000_000, 6_000_000),
+            "system_ns": rng.randrange(1_000_000, 2_000_000),
+            "max_rss_bytes": 3 << 20, "minor_faults": rng.randrange(100, 120),
+            "major_faults": 0, "voluntary_switches": 2,
+            "involuntary_switches": rng.randrange(5), "read_bytes": 0,
+            "written_bytes": 4096, "left_processes": 0,
+            "counters": {"instructions": rng.randrange(1_000_000, 1_100_000),
+                         "cycles": 2_000_000, "cache_misses": None,
+                         "branch_misses": 500}, **changes}
+
+
 def make_trial(design, planned, whole_ns, begin_ns, rng, **changes):
     """The line of one planned trial; a failed one if whole_ns is None."""
     hosts = design["hosts"]
@@ -94,6 +107,7 @@ def make_trial(design, planned, whole_ns, begin_ns, rng, **changes):
         "checksum": None if failed else "7a19cff467438",
         "ranks": [] if failed else [_rank(number, hosts, whole_ns, rng)
                                     for number in range(ranks)],
+        "measures": None,
         "counters": _counters(rng, hosts),
         "conditions": [{"name": "input-resident", "wanted": "100 %",
                         "found": "100 %", "met": True}],

@@ -24,8 +24,8 @@ TRIAL_KEYS = (
     "schema", "trial", "block", "position", "scenario", "configuration",
     "seed", "begin_unix_ns", "begin_monotonic_ns", "whole_ns", "outcome",
     "exit_status", "message", "records", "bytes", "checksum", "ranks",
-    "counters", "conditions", "scenario_met", "runner", "tuning", "energy",
-    "noise")
+    "measures", "counters", "conditions", "scenario_met", "runner", "tuning",
+    "energy", "noise")
 
 
 # --- one document ------------------------------------------------------------

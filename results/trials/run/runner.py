@@ -126,6 +126,7 @@ class Runner:
             "begin_unix_ns": timed.begin_unix_ns,
             "begin_monotonic_ns": timed.begin_monotonic_ns,
             **findings(result, check), "ranks": result.ranks,
+            "measures": timed.measures,
             "counters": self._target.difference(before, after),
             "conditions": conditions, "scenario_met": all_met(conditions),
             "runner": self._clock.costs(timed, spent), "tuning": tuning,

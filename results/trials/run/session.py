@@ -44,7 +44,7 @@ def run(options, called: str) -> int:
         print_text(f"blinktrial {programs.version()}\n")
         return 0
     text_table.follow_terminal()
-    with Supervisor() as supervisor:
+    with Supervisor(programs) as supervisor:
         if options.resume:
             return resume(options, programs, supervisor)
         return begin(command_line.complete(options), programs, supervisor)

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 
 from trials.base.programs import first_line
 from trials.run.supervisor import Supervisor
-from trials.run.timed import (TIMEOUT_S, Timed, message_of, time_command,
-                              to_ns)
+from trials.run.timed import TIMEOUT_S, Timed, message_of, time_command
 
 # No way of sorting takes as long for a record.
 TIMEOUT_S_PER_RECORD = 10e-6
@@ -20,6 +19,9 @@ EXCHANGE_COUNTERS = (
     "sent_bytes", "sent_datagrams", "received_bytes", "received_datagrams",
     "resent_datagrams", "duplicate_datagrams", "damaged_datagrams",
     "round_wait_ns")
+# Measures of a process that sorts alone.
+USAGE = ("user_ns", "system_ns", "max_rss_bytes", "minor_faults",
+         "major_faults", "voluntary_switches", "involuntary_switches")
 # Figures of a sort beyond memory; each may be missing.
 EXTERNAL_FIGURES = (
     "batches", "runs", "resident_runs", "merges", "pieces", "spilled_bytes",
@@ -74,6 +76,8 @@ def run_cluster(command: list[str], supervisor: Supervisor,
         None if records is None else records * first["record_size"],
         node_ranks(nodes, first.get("ranks") or []),
         [parse(node.get("stdout") or "") or None for node in nodes])
+    # They are those of blinksh.
+    timed.measures = None
     return timed, result
 
 
@@ -105,15 +109,10 @@ def text_of(path: str) -> str:
 
 
 def process_rank(timed: Timed, said: dict) -> dict:
-    usage = timed.usage
     return {
         "rank": 0, "host": None, "exit_status": timed.exit_status,
         "process_ns": timed.whole_ns, "elapsed_ns": said.get("elapsed_ns"),
-        "user_ns": to_ns(usage.ru_utime), "system_ns": to_ns(usage.ru_stime),
-        "max_rss_bytes": usage.ru_maxrss * 1024,
-        "minor_faults": usage.ru_minflt, "major_faults": usage.ru_majflt,
-        "voluntary_switches": usage.ru_nvcsw,
-        "involuntary_switches": usage.ru_nivcsw,
+        **{name: timed.measures[name] for name in USAGE},
         "threads": said.get("threads"), "io": said.get("io"),
         "begin_ns": 0, "clock_bound_ns": None,
         "phases_ns": said.get("phases_ns"), "exchange": None,
