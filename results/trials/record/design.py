@@ -158,7 +158,8 @@ def make(scenarios: list[str], sweep: Optional[Sweep], trials: int, seed: int,
          command: tuple = (), program_version: Optional[str] = None,
          unsettable: Optional[Unsettable] = None,
          memory_bytes: Optional[int] = None,
-         price: Optional[dict] = None, energy: Optional[dict] = None) -> dict:
+         price: Optional[dict] = None, energy: Optional[dict] = None,
+         timing: Optional[dict] = None) -> dict:
     """The document design.json.
 
     `trials` is the number of blocks.  `unsettable` says what this machine can't
@@ -166,7 +167,8 @@ def make(scenarios: list[str], sweep: Optional[Sweep], trials: int, seed: int,
     None, or a mapping from such pairs to reasons.  `devices` has the paths of
     "input" and "output" if they are block devices.  `memory_bytes` is what the
     sorter may take in beyond-memory, if that is one of the scenarios.  `price`:
-    see cost/price.py, and `energy`: see cost/energy.py.
+    see cost/price.py, `energy`: see cost/energy.py, and `timing`: see
+    run/timed.py, facts().
     """
     _check(scenarios, trials, order)
     configurations = [_configuration(REFERENCE, REFERENCE, {})]
@@ -194,6 +196,7 @@ def make(scenarios: list[str], sweep: Optional[Sweep], trials: int, seed: int,
         "racing": sweep.racing if sweep else None,
         "price": price,
         "energy": energy,
+        "timing": timing,
     }
 
 

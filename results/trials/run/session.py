@@ -13,7 +13,7 @@ from trials.cost import energy as energies, penny, price as prices
 from trials.cost.energy import Energy
 from trials.machine import environment
 from trials.record import design as designs, store, sweep as sweeps
-from trials.run import mpirun, options as command_line, summary
+from trials.run import mpirun, options as command_line, summary, timed
 from trials.run.cluster import Cluster
 from trials.run.devices import Devices
 from trials.run.machine import Machine
@@ -79,7 +79,8 @@ def begin(options, programs: Programs, supervisor: Supervisor) -> int:
         command=command_line.command_of(options),
         program_version=programs.version(),
         unsettable=settings(tuning, target),
-        memory_bytes=memory_of(options), price=price, energy=measured)
+        memory_bytes=memory_of(options), price=price, energy=measured,
+        timing=None if target.hosts else timed.facts(programs))
     folders = missing_folders(options.out)
     try:
         target.make_inputs(reuse=False)
