@@ -173,6 +173,20 @@ class ExportTest(unittest.TestCase):
         self.assertEqual(results[2]["parameters"]["sort.threads"], "1")
         self.assertEqual(results[2]["parameters"]["scenario"], "pagecache")
 
+    def test_hyperfine_of_commands(self):
+        """They have no ranks, and measures."""
+        def alter(trial):
+            trial.update(ranks=[], measures=trial_samples.measures(
+                rng, user_ns=3 * 10**6, system_ns=10**6))
+        rng = random.Random(1)
+        study = self.study(trials=2, alter=alter)
+        result = json.loads(export.hyperfine(study))["results"][0]
+        self.assertEqual((result["user"], result["system"]), (0.003, 0.001))
+        self.assertEqual(result["memory_usage_byte"], [3 << 20] * 2)
+        self.assertEqual(result["measures"]["branch_misses"], [500, 500])
+        self.assertEqual(result["measures"]["cache_misses"], [None, None])
+        self.assertEqual(set(result), HYPERFINE_KEYS | {"measures"})
+
     def test_hyperfine_of_one_trial(self):
         result, *_ = json.loads(export.hyperfine(self.study(trials=1))
                                 )["results"]

@@ -4,7 +4,9 @@ import csv
 import io
 import json
 import os
+import random
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -178,6 +180,30 @@ class TableTest(unittest.TestCase):
         rows = list(csv.DictReader(io.StringIO(table.csv_summary(study))))
         self.assertEqual({(row["scenario"], row["verified"]) for row in rows},
                          {("pagecache", "true"), ("platter", "false")})
+
+    def test_measures(self):
+        """Medians; what no machine has, and what is of no arm, is left out."""
+        def alter(trial):
+            trial["measures"] = trial_samples.measures(
+                rng, user_ns=(trial["block"] + 1) * 10**6,
+                minor_faults=1000, major_faults=7,
+                left_processes=left if trial["block"] else 0)
+        rng, left = random.Random(1), 0
+        text = table.text(self.study(trials=3, alter=alter))
+        self.line(text, r"^pagecache: measures, medians$")
+        self.line(text, r"^configuration +user +system +peak memory "
+                  r"+page faults +switches +read +written +instructions "
+                  r"+cycles +branch misses$")
+        self.line(text, r"^reference +2\.000 ms .* 3\.000 MiB +1,007 .* "
+                  r"2,000,000 +500$")
+        shutil.rmtree(self.path)
+        left = 2
+        study = self.study(trials=3, alter=alter)
+        self.line(table.text(study), r"written +left behind +instructions")
+        self.assertIn("what a process takes with all that it starts",
+                      page.render(study))
+        shutil.rmtree(self.path)
+        self.assertNotIn("measures", table.text(self.study(trials=3)))
 
     def test_beyond_memory(self):
         def alter(trial):

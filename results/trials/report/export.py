@@ -13,8 +13,10 @@ from datetime import datetime, timezone
 
 import numpy as np
 
-from trials.report import hdr_histogram, machine_facts, table
+from trials.report import hdr_histogram, machine_facts, measures, table
 
+# What a trial has measured beside its time.
+MEASURES = tuple(name for _, _, names in measures.FIGURES for name in names)
 # A histogram of four digits knows times as reports show them.
 _HLOG_DIGITS = 4
 # Readers make room for at least an hour.
@@ -30,8 +32,11 @@ def hyperfine(study) -> str:
 
 def _hyperfine_result(study, group):
     s = group.summary
-    ranks = [trial["ranks"] for trial in group.sample_trials]
-    return {
+    # Of a command, and of a cluster's ranks; of one process they are the same.
+    measured = [measures.of_trial(trial) for trial in group.sample_trials]
+    ranks = [trial["ranks"] or [found] for trial, found
+             in zip(group.sample_trials, measured)]
+    result = {
         "command": f"{study.label(group.scenario)}: {group.name}",
         "mean": s.mean_ns / 1e9,
         "stddev": None if s.sd_ns is None else s.sd_ns / 1e9,
@@ -42,7 +47,7 @@ def _hyperfine_result(study, group):
         "max": s.max_ns / 1e9,
         "times": [ns / 1e9 for ns in group.samples_ns.tolist()],
         "memory_usage_byte": [
-            table.largest([rank["max_rss_bytes"] for rank in trial]) or 0
+            table.largest([rank.get("max_rss_bytes") for rank in trial]) or 0
             for trial in ranks],
         "exit_codes": [trial["exit_status"] for trial in group.sample_trials],
         # Values are texts, as in hyperfine's own files.
@@ -50,11 +55,16 @@ def _hyperfine_result(study, group):
                        **{key: str(value)
                           for key, value in group.parameters.items()}},
     }
+    if any(measured):
+        # hyperfine's own readers pass it over.
+        result["measures"] = {name: [found.get(name) for found in measured]
+                              for name in MEASURES}
+    return result
 
 
 def _mean_seconds(ranks, key):
     """The mean over trials of the sum over ranks."""
-    return float(np.mean([sum(rank[key] or 0 for rank in trial)
+    return float(np.mean([sum(rank.get(key) or 0 for rank in trial)
                           for trial in ranks])) / 1e9
 
 

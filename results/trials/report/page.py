@@ -25,6 +25,7 @@ def render(study) -> str:
           for picture in plots.pictures(study)],
         markup.section("statistics", "Statistics", *[
             page_tables.statistics(study, s) for s in study.scenarios], *[
+            page_tables.measured(study, s) for s in study.scenarios], *[
             page_tables.passes(study, s) for s in study.scenarios], *[
             page_tables.transports_apart(study, s)
             for s in study.scenarios]),

@@ -1,7 +1,7 @@
 """The tables of the page: a study's figures and a record's circumstances."""
 
 from trials.base import units
-from trials.report import (cost, external, frame, markup, table,
+from trials.report import (cost, external, frame, markup, measures, table,
                            transports)
 from trials.report.markup import Cell
 from trials.report.study import CONTROL
@@ -57,6 +57,15 @@ def remarks(group) -> str:
     if group.dropped_block is not None:
         words.append(f"left out from block {group.dropped_block} on")
     return ", ".join(words)
+
+
+def measured(study, scenario) -> str:
+    """A table of what the processes took beside time."""
+    head, rows = measures.table(study.of(scenario))
+    return markup.table(
+        f"{study.label(scenario)}: what a process takes with all that it "
+        "starts, medians",
+        "|".join([head[0], *(f">{name}" for name in head[1:])]), rows)
 
 
 def passes(study, scenario) -> str:

@@ -14,7 +14,8 @@ from trials.base.text_table import as_lines, grid, width, wrapped
 from trials.machine.counters import total
 from trials.record import design as designs
 from trials.cost.energy import headline
-from trials.report import cost, external, machine_facts, noise, transports
+from trials.report import (cost, external, machine_facts, measures, noise,
+                           transports)
 from trials.statistics.comparison import NOT_SHOWN, TOO_FEW
 
 # benchstat's sign for "no significant difference".
@@ -122,6 +123,10 @@ def _scenario(study, scenario):
         head = ("configuration", "ratio [95 %]", "p (Holm)", "slower in",
                 "verdict", "p (U)", "signs")
         parts.append(grid(head, [_against_row(group) for group in groups]))
+    head, rows = measures.table(groups)
+    if rows:
+        parts.append(f"{study.label(scenario)}: measures, medians\n"
+                     + grid(head, rows))
     beyond = [row for group in groups for row in external.rows(group)]
     if beyond:
         # The waits, the last column, would not fit on a terminal.
