@@ -286,7 +286,7 @@ case_usage()
 	expect_refused 2 \
 		'^--scenario, --trials, --out: are missing, such as --sce.*; see --help'
 	expect_refused 2 '^--scenario, --trials: are missing' $o
-	expect_refused 2 '^--help: takes no value' --help=sweep
+	expect_refused 2 "^--help: 'sweep' is no part of it" --help=sweep
 	expect_refused 2 '^--ascii: takes no value' "${a[@]}" $o --ascii=yes
 	expect_refused 2 '^--moon: no such option; see --help' "${a[@]}" $o \
 		--moon
@@ -312,9 +312,7 @@ case_usage()
 		--flush
 	expect_refused 2 '^--threads=1: is for a sweep, as sort.threads; see' \
 		"${a[@]}" $o --threads=1 a
-	expect_refused 2 '^blinksort: no operand is taken: blinktrial times' \
-		"${a[@]}" $o blinksort --threads=1 a -o x
-	expect_refused 2 '^blinksort: no operand is taken: blinktrial times' \
+	expect_refused 2 '^--scenario=[a-z]*: names conditions of files: give' \
 		"${a[@]}" $o -- blinksort a -o x
 	expect_refused 3 '^.*sweep: No such file' "${a[@]}" $o --sweep=sweep
 	for sweep in 'sort.threads 1 | 2' 'sort.threads=1' '1|2'; do
@@ -363,7 +361,6 @@ case_meant()
 	expect_refused 2 \
 		'^x: no operand is taken: name the folder with --out=DIR$' \
 		characterise x
-	expect_refused 2 '^sorter: no operand is taken: blinktrial times' sorter
 }
 
 # What hands give that are used to hyperfine: what to do instead
@@ -371,20 +368,15 @@ case_of_hyperfine()
 {
 	local option
 
-	for option in '-r' '-r9' '--runs' '--runs=9'; do
+	for option in '-m9' '--min-runs' '--max-runs=9'; do
 		expect_refused 2 "^$option: use --trials" "$option" 9
-	done
-	for option in '-L' '--parameter-list' '-P' '--parameter-scan'; do
-		expect_refused 2 "^$option: use --sweep" "$option" threads 1,2
 	done
 	for option in '--export-json' '--export-csv=x' '--export-markdown'; do
 		expect_refused 2 "^$option: use blinkreport --format" \
 			"$option" x
 	done
-	for option in '--warmup' '--prepare=sync' '-p'; do
-		expect_refused 2 "^$option: the scenario prepares each trial" \
-			"$option" 3
-	done
+	expect_refused 2 '^--prepare: needs a command to time' --prepare=sync \
+		--scenario=cache --trials=2 --out=x
 }
 
 case_folder_removed()

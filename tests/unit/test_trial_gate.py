@@ -279,7 +279,9 @@ class CompareTest(unittest.TestCase):
             "key_file": ["--key-file=/k"], "meter": ["--meter=/m"],
             "noise_limit": ["--noise-limit=5"],
             "noise_wait": ["--noise-wait=9"]}
-        self.assertEqual({*others}, {*options.LASTING, *options.REPLACEABLE})
+        self.assertEqual(
+            {*others, "commands", *options.OF_COMMANDS},
+            {*options.LASTING, *options.REPLACEABLE, "show_output"})
         before = self.asked()
         for name, more in others.items():
             try:

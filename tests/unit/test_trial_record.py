@@ -20,8 +20,8 @@ from trials.base.failure import FILE, Failure
 from trials.record import acceptance, design as designs, schema, store
 
 # What older records have not.
-LATER = ("memory_bytes", "devices", "energy", "measures", "noise", "price",
-         "timing")
+LATER = ("commands", "memory_bytes", "devices", "energy", "measures", "noise",
+         "price", "timing")
 KILLS = 25
 MOST_A_KILL = 80  # of the 2000 that there are
 

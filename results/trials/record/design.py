@@ -80,6 +80,20 @@ def _configuration(name, role, parameters, skipped=None):
             "skipped": skipped}
 
 
+def _of_arms(arms, settings):
+    """Each arm, (name, command), under each of the settings, which are
+    configurations of a sweep, or the reference and its control alone.  The
+    first arm as the first one has it is the reference of all."""
+    for number, (name, command) in enumerate(arms):
+        for setting in settings:
+            if number and setting["role"] == CONTROL:
+                continue
+            role = "variant" if number else setting["role"]
+            words = {REFERENCE: name, CONTROL: f"{name} (control)"}.get(
+                setting["name"], f"{name}, {setting['name']}")
+            yield {**setting, "name": words, "role": role, "command": command}
+
+
 def _name(changes):
     """{sort.io: direct, sort.threads: 1} -> "io=direct,threads=1"."""
     return ",".join(f"{name.partition('.')[2]}={value.replace(' ', '_')}"
@@ -152,7 +166,8 @@ def _check(scenarios, trials, order):
 
 
 def make(scenarios: list[str], sweep: Optional[Sweep], trials: int, seed: int,
-         *, hosts: Optional[list[str]] = None,
+         *, arms: Optional[list[tuple[str, dict]]] = None,
+         commands: Optional[dict] = None, hosts: Optional[list[str]] = None,
          devices: Optional[dict] = None, records: int = 1_000_000,
          record_bytes: int = 100, kind: str = "binary", order: str = "blocks",
          command: tuple = (), program_version: Optional[str] = None,
@@ -168,13 +183,19 @@ def make(scenarios: list[str], sweep: Optional[Sweep], trials: int, seed: int,
     "input" and "output" if they are block devices.  `memory_bytes` is what the
     sorter may take in beyond-memory, if that is one of the scenarios.  `price`:
     see cost/price.py, `energy`: see cost/energy.py, and `timing`: see
-    run/timed.py, facts().
+    run/timed.py, facts().  `arms` are names and commands that are timed instead
+    of blinksort, the reference first, and `commands` is what is the same for
+    all: see schema/design.schema.json.
     """
     _check(scenarios, trials, order)
     configurations = [_configuration(REFERENCE, REFERENCE, {})]
+    if arms:
+        configurations.append(_configuration(CONTROL, CONTROL, {}))
     if sweep:
         configurations = _configurations(
             sweep, _judge(scenarios, hosts, unsettable))
+    if arms:
+        configurations = list(_of_arms(arms, configurations))
     return {
         "schema": SCHEMA,
         "run_id": os.urandom(8).hex(),
@@ -187,9 +208,10 @@ def make(scenarios: list[str], sweep: Optional[Sweep], trials: int, seed: int,
         "scenarios": list(scenarios),
         "hosts": list(hosts) if hosts else None,
         "devices": devices,
-        "records": records,
-        "record_bytes": record_bytes,
-        "kind": kind,
+        "commands": commands,
+        "records": None if arms else records,
+        "record_bytes": None if arms else record_bytes,
+        "kind": None if arms else kind,
         "memory_bytes": memory_bytes,
         "sweep_text": sweep.text if sweep else None,
         "configurations": configurations,
@@ -205,8 +227,13 @@ def route(design: dict) -> str:
     no devices."""
     devices = design.get("devices")
     if not devices:
-        return "file to file"
+        return "commands" if of_commands(design) else "file to file"
     return f"{devices['input']} to {devices['output']}"
+
+
+def of_commands(design: dict) -> bool:
+    """Are commands timed, rather than blinksort?"""
+    return design.get("commands") is not None
 
 
 def configuration(design: dict, name: str) -> dict:

@@ -116,9 +116,10 @@ def plan_complaints(design) -> Iterator[str]:
 
 # --- one trial, its figures among each other ---------------------------------
 
-def _outcome_complaints(trial) -> Iterator[str]:
+def _outcome_complaints(trial, design) -> Iterator[str]:
     failed = trial["outcome"] == "failed"
-    if not failed and trial["exit_status"] != 0:
+    ignores_failure = (design.get("commands") or {}).get("ignores_failure")
+    if not failed and trial["exit_status"] != 0 and not ignores_failure:
         yield (f"outcome {trial['outcome']}, but exit_status "
                f"{trial['exit_status']}")
     if failed and trial["whole_ns"] is not None:
@@ -128,6 +129,8 @@ def _outcome_complaints(trial) -> Iterator[str]:
 
 
 def _rank_count(trial, design) -> int:
+    if designs.of_commands(design):
+        return 0
     by_name = {c["name"]: c for c in design["configurations"]}
     found = by_name.get(trial["configuration"])
     ranks = ranks_of(found["parameters"]) if found else None
@@ -160,7 +163,7 @@ def _rank_complaints(trial, design) -> Iterator[str]:
 
 
 def _size_complaints(trial, design) -> Iterator[str]:
-    if trial["outcome"] == "failed":
+    if trial["outcome"] == "failed" or designs.of_commands(design):
         return
     if trial["records"] != design["records"]:
         yield f"{trial['records']} records, by the design {design['records']}"
@@ -171,7 +174,8 @@ def _size_complaints(trial, design) -> Iterator[str]:
 def _condition_complaints(trial) -> Iterator[str]:
     met = [condition["met"] for condition in trial["conditions"]]
     # A scenario_met that says less than the conditions do is no lie.
-    if trial["scenario_met"] is True and not (met and all(met)):
+    if trial["scenario_met"] is True and not (
+            all(met) if trial["scenario"] == "as-is" else met and all(met)):
         yield "scenario_met, but not by its conditions"
     if trial["scenario_met"] is None and False in met:
         yield "scenario_met is null, but a condition was not met"
@@ -246,7 +250,7 @@ def _check_trials(path, design, complaints):
         found += order_complaints(trial, next(schedule, None))
         if trial["seed"] != designs.block_seed(design, trial["block"]):
             found.append("seed is not that of its block")
-        found += _outcome_complaints(trial)
+        found += _outcome_complaints(trial, design)
         found += _rank_complaints(trial, design)
         found += _size_complaints(trial, design)
         found += _condition_complaints(trial)

@@ -149,7 +149,8 @@ def _energy_row(study, group, wanted):
     return [group.name, name, str(len(_with(group, wanted))),
             _cell(found, _JOULES),
             external.shown(watts(group, wanted), units.digits),
-            _cell(found and found.over(study.design["records"]), _SCALES)]
+            _cell(found and study.design["records"]
+                  and found.over(study.design["records"]), _SCALES)]
 
 
 def part_rows(study) -> list:

@@ -13,6 +13,7 @@ from datetime import datetime, timezone
 
 import numpy as np
 
+from trials.record import design as designs
 from trials.report import hdr_histogram, machine_facts, measures, table
 
 # What a trial has measured beside its time.
@@ -98,7 +99,8 @@ def _go_name(study, group):
     # Spaces end a name, '/' begins its next part.
     scenario, name = (re.sub(r"[\s/]+", "_", text) for text in (
         study.label(group.scenario), group.name))
-    return f"BenchmarkSort/scenario={scenario}/configuration={name}"
+    what = "Command" if designs.of_commands(study.design) else "Sort"
+    return f"Benchmark{what}/scenario={scenario}/configuration={name}"
 
 
 def hlog(study) -> str:

@@ -32,6 +32,7 @@ import numpy as np
 from trials.base import text_table, units
 from trials.base.failure import FILE, Failure
 from trials.machine import environment
+from trials.record import design as designs
 from trials.report import noise, settings, table
 from trials.statistics import comparison, effective
 
@@ -192,6 +193,14 @@ def compare(before, after, margin_ratio=MARGIN_RATIO,
 
 
 def _require_same_input(before, after):
+    kinds = [designs.of_commands(study.design) for study in (before, after)]
+    if kinds[0] != kinds[1]:
+        raise Failure(after.run.path, "its trials are of "
+                      f"{'commands' if kinds[1] else 'blinksort'}, but those "
+                      f"of {before.run.path} of "
+                      f"{'commands' if kinds[0] else 'blinksort'}", FILE)
+    if all(kinds):
+        return
     for words, advice in SAME_INPUT:
         old, new = words(before.design), words(after.design)
         if old != new:

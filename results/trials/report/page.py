@@ -17,8 +17,9 @@ _DOI = "10.1109/CLUSTER.2011.75"
 
 
 def render(study) -> str:
-    title = "blinksort trials: " + ", ".join(map(study.label,
-                                                 study.scenarios))
+    what = "commands" if designs.of_commands(study.design) else \
+        "blinksort trials"
+    title = f"{what}: " + ", ".join(map(study.label, study.scenarios))
     return frame.document(title, "".join((
         _header(study, title), _results(study), _doubts(study),
         *[markup.section(picture.name, picture.title, frame.figure(picture))
@@ -63,9 +64,11 @@ def _results(study):
     where = f"{len(design['hosts'])} nodes" if design["hosts"] \
         else "one machine"
     known = _machines(study)
-    setting = (f"Sorting {units.count(design['records'])} records of "
-               f"{design['record_bytes']} bytes, {designs.route(design)}, on "
-               f"{where}"
+    doing = (f"Commands in {design['commands']['directory']}, on"
+             if designs.of_commands(design) else
+             f"Sorting {units.count(design['records'])} records of "
+             f"{design['record_bytes']} bytes, {designs.route(design)}, on")
+    setting = (f"{doing} {where}"
                + (f": {known}" if known else "")
                + (f"; {table.memory_words(design)}"
                   if design.get("memory_bytes") else "") + ".")
@@ -155,7 +158,7 @@ def _reproduction(study):
     given = [f"seed {design['seed']}",
              f"{design['trials']} trials of each configuration in each "
              f"scenario, order: {design['order']}",
-             f"{design['kind']} records",
+             *([f"{design['kind']} records"] if design["kind"] else []),
              f"programs of version {design['program_version']}"]
     sweep = ""
     if design["sweep_text"]:

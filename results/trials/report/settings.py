@@ -11,12 +11,15 @@ from trials.scenario.conditions import DEFAULT_MEMORY_BYTES
 
 # Options by which two records may differ.  The first are listed beside the
 # verdicts; the others change no time, or are compared otherwise: scenarios and
-# sweep are in the names and parameters of what is compared, the seed is that of
-# the order, and prices and energy are read beside the trials.
+# sweep are in the names and parameters of what is compared, as the commands are
+# that stand in the design, the seed is that of the order, and prices and energy
+# are read beside the trials.
 LISTED = ("hosts", "work", "input_device", "output_device", "unverified",
-          "noise_limit", "noise_wait")
+          "noise_limit", "noise_wait", "inputs", "outputs", "stdin", "warmup")
 WITHOUT_EFFECT = ("scenarios", "sweep", "trials", "seed", "key_file", "price",
-                  "energy", "powercap", "meter")
+                  "energy", "powercap", "meter", "commands", "command_name",
+                  "parameter_list", "parameter_scan", "parameter_step_size",
+                  "reference", "setup", "prepare", "conclude", "cleanup")
 # Options that act in these scenarios only.
 SCENARIOS = {"memory": ("beyond-memory",),
              "cache_bytes": ("platter", "beyond-memory")}
@@ -33,7 +36,7 @@ def commanded(design: dict) -> dict:
     """The value of each option that the record was begun with.  Nothing, if
     the command is not one of blinktrial's: a record may be anybody's."""
     try:
-        found = options.parser().parse_args(design["command"][1:])
+        found = options.parsed(design["command"][1:])
     except Failure:
         return {}
     if found.out and found.work == options.default_work(found.out):
@@ -56,7 +59,8 @@ def differences(before, after) -> list:
 def group_differences(before, after, old, new) -> list:
     """The same of all settings on which the times of two groups depend."""
     found = (_compared(_parameters(old), _parameters(new), _absent)
-             + _compared(_conditions(old), _conditions(new)))
+             + _compared(_conditions(old), _conditions(new))
+             + _compared(_command(old), _command(new)))
     asked = [_acting(commanded(study.design), group.scenario)
              for study, group in ((before, old), (after, new))]
     return found + _compared(*asked)
@@ -83,6 +87,12 @@ def _conditions(group) -> dict:
             wanted.setdefault(each["name"], {})[each["wanted"]] = None
     return {f"condition {name}": ", ".join(texts)
             for name, texts in wanted.items()}
+
+
+def _command(group) -> dict:
+    """The command and what stands beside it, if one is timed."""
+    return {name: str(value) for name, value in (group.command or {}).items()
+            if name not in ("words", "directory", "values")}
 
 
 def _acting(asked, scenario) -> dict:

@@ -40,6 +40,8 @@ class Group:
     role: str
     parameters: dict = field(default_factory=dict)
     tuning: Optional[dict] = None
+    # As a design has it; None of a sort.
+    command: Optional[dict] = None
     trials: list = field(default_factory=list)
     samples_ns: np.ndarray = field(default_factory=lambda: np.array([]))
     # The trial that each sample is of: for the order of the run.
@@ -214,7 +216,8 @@ class Study:
     def _make_groups(self):
         return {
             (scenario, c["name"]): Group(
-                c["name"], scenario, c["role"], c["parameters"], c["tuning"])
+                c["name"], scenario, c["role"], c["parameters"], c["tuning"],
+                c.get("command"))
             for scenario in self.scenarios
             for c in self.design["configurations"] if c["skipped"] is None}
 

@@ -69,14 +69,8 @@ def memory_words(design) -> str:
 
 def _heading(study):
     design = study.design
-    hosts = design["hosts"]
     lines = [("machine", machine_text(study)),
-             ("blinksort", design["program_version"]),
-             ("input", f"{units.count(design['records'])} records of "
-                       f"{design['record_bytes']} bytes, {design['kind']}"
-                       + (f", {len(hosts)} nodes" if hosts else "")
-                       + (f", {designs.route(design)}"
-                          if design.get("devices") else "")),
+             ("blinksort", design["program_version"]), _timed_words(design),
              ("trials", f"{units.count(len(study.run.trials))} in order of "
                         f"{design['order']}, seed {design['seed']}")]
     if design.get("memory_bytes"):
@@ -90,6 +84,18 @@ def _heading(study):
     return "\n".join(textwrap.fill(f"{name:10} {value}", width(),
                                    subsequent_indent=" " * 11)
                      for name, value in lines)
+
+
+def _timed_words(design) -> tuple[str, str]:
+    """A name and words for what is timed, or for what it sorts."""
+    if designs.of_commands(design):
+        return "folder", design["commands"]["directory"]
+    hosts = design["hosts"]
+    return "input", (
+        f"{units.count(design['records'])} records of "
+        f"{design['record_bytes']} bytes, {design['kind']}"
+        + (f", {len(hosts)} nodes" if hosts else "")
+        + (f", {designs.route(design)}" if design.get("devices") else ""))
 
 
 def _sweep_words(study) -> str:
@@ -308,9 +314,12 @@ def _trial_row(trial, phases, counters, domains):
     row = {key: trial.get(key) for key in _PLAIN}
     row["ranks"] = len(ranks)
     row["elapsed_ns"] = ranks[0]["elapsed_ns"] if ranks else None
+    # A command's measures are of all that it has started.
+    taken = ranks or [trial.get("measures") or {}]
     for key in _SUMMED:
-        row[key] = total(rank[key] for rank in ranks)
-    row["max_rss_bytes"] = largest([rank["max_rss_bytes"] for rank in ranks])
+        row[key] = total(each.get(key) for each in taken)
+    row["max_rss_bytes"] = largest([each.get("max_rss_bytes")
+                                    for each in taken])
     for name in phases:
         row[f"phase_{name}_ns"] = ((ranks[0]["phases_ns"] or {}).get(name)
                                    if ranks else None)
@@ -380,8 +389,8 @@ def _cost_cells(study, group):
     energy = cost.joules(group, whole)
     cells = {"records_per_cent": cost.records_per_cent(study, group),
              "joules": energy,
-             "records_per_joule": energy and energy.over(
-                 study.design["records"])}
+             "records_per_joule": energy and study.design["records"]
+             and energy.over(study.design["records"])}
     row = {"energy_domains": " ".join(whole) or None,
            "watts": cost.watts(group, whole)}
     for name, found in cells.items():

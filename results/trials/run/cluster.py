@@ -21,6 +21,8 @@ class Cluster:
     """The nodes that -w names.  The folder for work is there on each."""
 
     devices = None
+    # After so many failures, trials are given up.
+    failures_at_most = 10
 
     def __init__(self, options, programs: Programs, supervisor: Supervisor):
         self._programs = programs
@@ -92,15 +94,15 @@ class Cluster:
         self._checksum = agent.join_checksums(
             [one["checksum"] for one in made])
 
-    def rehearse(self, scenario: str, parameters: dict) -> str | None:
+    def rehearse(self, scenario: str, configuration: dict) -> str | None:
         """Sort a few records off the record.  None, or why that fails."""
         if not self._rehearsing:
             self._rehearsing = True
             self._ask("make", REHEARSAL_RECORDS, "%r/%n", self._kind,
                       self._rehearsal)
-        _, result = self._sort(scenario, parameters, self._rehearsal)
+        _, result = self._sort(scenario, configuration, self._rehearsal)
         self.remove_output()
-        return result.message or "fails" if result.exit_status else None
+        return result.message or "fails" if result.failed else None
 
     def end_rehearsals(self) -> None:
         if self._rehearsing:
@@ -111,7 +113,7 @@ class Cluster:
         """Watched on all nodes at once."""
         return [noise.place(node, node["host"]) for node in self._ask("noise")]
 
-    def prepare(self, scenario: str, _parameters: dict) -> list[dict]:
+    def prepare(self, scenario: str, _configuration: dict) -> list[dict]:
         return joined(self._ask("prepare", scenario, self._input,
                                 self._output))
 
@@ -128,10 +130,10 @@ class Cluster:
             host: counters.difference(old_nodes[host], new_nodes[host])
             for host in old_nodes}}
 
-    def sort(self, scenario: str, parameters: dict):
-        return self._sort(scenario, parameters, self._input)
+    def run(self, scenario: str, configuration: dict):
+        return self._sort(scenario, configuration, self._input)
 
-    def _sort(self, scenario, parameters, source):
+    def _sort(self, scenario, configuration, source):
         timeout_s = sorter.timeout_s_of(self._records)
         return sorter.run_cluster(
             [self._programs.path("blinksh"), *self._shell, "--json",
@@ -139,11 +141,12 @@ class Cluster:
              self._programs.path("blinksort"), "--cluster", source,
              "-o", self._output, "--json",
              *self._scenarios[scenario].sort_options(),
-             *sort_arguments(parameters)], self._supervisor, timeout_s)
+             *sort_arguments(configuration["parameters"])],
+            self._supervisor, timeout_s)
 
     def verify(self, scenario: str, result: sorter.Result) -> list[dict]:
         """The conditions after a run; none of a run that has failed."""
-        if result.exit_status != 0:
+        if result.failed:
             return []
         self._checks = self._ask("check", scenario, self._input, self._output)
         return joined(self._checks) + agent.join_conditions({
@@ -157,6 +160,10 @@ class Cluster:
 
     def remove_output(self) -> None:
         self._ask("remove", self._output)
+
+    def clear(self, _configuration: dict) -> None:
+        """Clear up behind a trial."""
+        self.remove_output()
 
     def describe(self) -> dict:
         nodes = self._ask("environment", literal(self._work))

@@ -106,15 +106,15 @@ class Devices(Machine):
 
     # --- a trial --------------------------------------------------------------
 
-    def rehearse(self, scenario: str, parameters: dict) -> str | None:
+    def rehearse(self, scenario: str, configuration: dict) -> str | None:
         """The first records of the input are a few."""
         few_bytes = min(self._records, REHEARSAL_RECORDS) * RECORD_BYTES
-        _, result = self._sort(scenario, parameters,
+        _, result = self._sort(scenario, configuration,
                                self._words_of(scenario, few_bytes))
-        return result.message or "fails" if result.exit_status else None
+        return result.message or "fails" if result.failed else None
 
-    def sort(self, scenario: str, parameters: dict):
-        return self._sort(scenario, parameters, self._words_of(
+    def run(self, scenario: str, configuration: dict):
+        return self._sort(scenario, configuration, self._words_of(
             scenario, self._place.device_bytes))
 
     def _words_of(self, scenario: str, size_bytes: int) -> list[str]:

@@ -27,6 +27,8 @@ class Machine:
 
     hosts = None
     devices = None
+    # After so many failures, trials are given up.
+    failures_at_most = 10
 
     def __init__(self, options, programs: Programs, supervisor: Supervisor):
         work = options.work
@@ -94,15 +96,15 @@ class Machine:
                 raise Failure(path, "is there already, and would be lost",
                               FILE)
 
-    def rehearse(self, scenario: str, parameters: dict) -> str | None:
+    def rehearse(self, scenario: str, configuration: dict) -> str | None:
         """Sort a few records off the record.  None, or why that fails."""
         source = f"{self._work}/rehearsal"
         if not os.path.exists(source):
             inputs.generate(source, REHEARSAL_RECORDS, self._ascii, 0,
                             self._programs)
-        _, result = self._sort(scenario, parameters, self._words(source))
+        _, result = self._sort(scenario, configuration, self._words(source))
         self.remove_output()
-        return result.message or "fails" if result.exit_status else None
+        return result.message or "fails" if result.failed else None
 
     def end_rehearsals(self) -> None:
         for path in self._rehearsal_files():
@@ -112,7 +114,7 @@ class Machine:
         """The noise of each machine that sorts, now."""
         return [noise.place(noise.watch(self._programs))]
 
-    def prepare(self, scenario: str, _parameters: dict) -> list[dict]:
+    def prepare(self, scenario: str, _configuration: dict) -> list[dict]:
         return self._scenarios[scenario].prepare(self._context)
 
     def counters(self) -> dict:
@@ -121,19 +123,20 @@ class Machine:
     def difference(self, before: dict, after: dict) -> dict:
         return counters.difference(before, after)
 
-    def sort(self, scenario: str, parameters: dict):
-        return self._sort(scenario, parameters,
+    def run(self, scenario: str, configuration: dict):
+        return self._sort(scenario, configuration,
                           self._words(self._context.input))
 
     def _words(self, source: str) -> list[str]:
         """The sorter's words for its input and its output."""
         return [source, "-o", self._context.output]
 
-    def _sort(self, scenario, parameters, words):
+    def _sort(self, scenario, configuration, words):
         wanted = self._scenarios[scenario]
         return sorter.run(wanted.command(
             [self._programs.path("blinksort"), *words, "--json",
-             *wanted.sort_options(), *sort_arguments(parameters)]),
+             *wanted.sort_options(),
+             *sort_arguments(configuration["parameters"])]),
             self._supervisor, sorter.timeout_s_of(self._records))
 
     def verify(self, scenario: str, result: sorter.Result) -> list[dict]:
@@ -152,6 +155,10 @@ class Machine:
     def remove_output(self) -> None:
         for path in self._output_files():
             inputs.remove(path)
+
+    def clear(self, _configuration: dict) -> None:
+        """Clear up behind a trial."""
+        self.remove_output()
 
     def describe(self) -> dict:
         return environment.describe(self._place.paths, self._programs)

@@ -3,6 +3,7 @@
 import argparse
 import os
 import re
+import shutil
 
 from trials.base.failure import USAGE, Failure
 from trials.base.spelling import meant, no_such_option
@@ -17,33 +18,44 @@ DEFAULT_RECORDS = 1_000_000
 DEFAULT_NOISE_WAIT_S = 60
 NOISE_WAIT_AT_MOST_S = 86400
 UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
+DEFAULT_SHELL = "/bin/sh"
 # Options of hyperfine, which users may expect: what to do instead.
 HINTS = {
-    r"-r.*|--runs": "use --trials",
-    r"-[LP].*|--parameter-(list|scan)": "use --sweep",
     r"--export-.*": "use blinkreport --format on the record",
-    r"-p.*|--prepare|--warmup": "the scenario prepares each trial",
+    r"-[mM].*|--(min|max)-runs": "use --trials",
+    r"--style|-u|--time-unit": "the table has one form",
 }
 # Options that define a record: --resume goes on with these, and they can't be
 # others.
 LASTING = ("scenarios", "trials", "sweep", "hosts", "work", "input_device",
            "output_device", "records", "ascii", "seed", "order", "unverified",
-           "cache_bytes", "memory", "price", "energy", "powercap")
+           "cache_bytes", "memory", "price", "energy", "powercap", "shell",
+           "setup", "prepare", "conclude", "cleanup", "command_name",
+           "parameter_list", "parameter_scan", "parameter_step_size",
+           "reference", "warmup", "ignore_failure", "inputs", "outputs",
+           "stdin", "commands")
+# What only trials of commands take, and what they do not.
+OF_COMMANDS = ("shell", "setup", "prepare", "conclude", "cleanup",
+               "command_name", "parameter_list", "parameter_scan",
+               "parameter_step_size", "reference", "warmup",
+               "ignore_failure", "inputs", "outputs", "stdin", "show_output")
+OF_SORTS = ("hosts", "key_file", "work", "input_device", "output_device",
+            "records", "ascii", "price", "keep")
 # A session takes these from the record unless it is given others.
 REPLACEABLE = ("key_file", "meter", "noise_limit", "noise_wait")
 VERBS = ("characterise", "validate")
-NO_OPERAND = ("no operand is taken: blinktrial times blinksort only, and a "
-              "sweep varies its options; see --sweep")
 # Examples to name where such an option is missing.
 EXAMPLES = {"scenarios": "--scenario=pagecache", "trials": "--trials=40",
             "out": "--out=DIR"}
 USAGE_TEXT = """\
-Usage: blinktrial --scenario=NAME,... --trials=N --out=DIR [OPTION]...
+Usage: blinktrial [OPTION]... COMMAND...                    --help=commands
+       blinktrial --scenario=NAME,... --trials=N --out=DIR [OPTION]...
        blinktrial --resume --out=DIR [OPTION]...
        blinktrial characterise --out=DIR [-w HOSTS] [--key-file=FILE]
                   [--work=DIR] [--file=FILE]... [--write] [--quick]
        blinktrial validate DIR
-Time blinksort repeatedly, in a random order, and record each trial.
+Time blinksort, or any commands, repeatedly, in a random order, and record each
+trial.
 
   --scenario=NAME,...  run under these conditions: pagecache (the input is in
                        the page cache), cache (files are read and written past
@@ -97,12 +109,60 @@ Statuses: 0 done, 1 a trial failed or a condition is not met, 2 usage,
 128 + n after signal n.
 See blinktrial(1).
 """
+COMMANDS_TEXT = """\
+Usage: blinktrial [OPTION]... COMMAND...
+Time commands by turns: each block of trials has every command once, and the
+first one twice, in a random order.
+
+A COMMAND is split into words as a shell does it, and run without a shell.
+
+  --out=DIR             keep a record in DIR, for blinkreport and --resume
+  -r, --trials=N        run N blocks (3 s for each command, but 10 at least)
+  -n, --command-name=NAME
+                        name a command, in the order of the commands
+  -L, --parameter-list VAR VALUE,...
+                        run each command with each value in place of {VAR}
+  -P, --parameter-scan VAR MIN MAX
+                        the same with numbers from MIN to MAX
+  -D, --parameter-step-size=STEP
+                        by so much (1)
+  --reference=COMMAND   compare with this one instead of the first
+  -s, --setup=COMMAND   run this once before all trials of a command
+  -p, --prepare=COMMAND
+                        run this before each trial; once for all, or for each
+  -C, --conclude=COMMAND
+                        run this after each trial, likewise
+  -c, --cleanup=COMMAND
+                        run this once after all trials
+  --warmup=N            run each command N times more before the first trial
+  -i, --ignore-failure  count the times of commands that fail
+  --shell[=SHELL], -S SHELL
+                        run commands by a shell (/bin/sh)
+  --stdin=FILE          let commands read FILE as standard input (/dev/null)
+  --show-output         pass on what commands print
+  --scenario=NAME,...   prepare the files that are named: pagecache, cache,
+                        platter or beyond-memory, as for sorts (as-is: not)
+  --input=FILE          bring FILE into the state that the scenario asks for;
+                        more than once for several
+  --output=FILE         remove FILE before each trial; with platter, a time
+                        ends when it is on the medium
+  --sweep=FILE          run each command under each of these settings of
+                        blinktune: tune.KNOB VALUE | VALUE...
+
+--order, --seed, --memory, --energy, --meter, --noise-limit, --noise-wait,
+--unverified, --quiet and --resume are as in --help.
+
+What stands beside commands is run by /bin/sh, off the clock.  A command that
+fails ends the run with status 1.
+See blinktrial-commands(7).
+"""
+HELPS = {True: USAGE_TEXT, "commands": COMMANDS_TEXT}
 
 
 class Parser(argparse.ArgumentParser):
     """Says in one line what is wrong."""
 
-    def __init__(self, no_operand=NO_OPERAND):
+    def __init__(self, no_operand=""):
         super().__init__("blinktrial", add_help=False, allow_abbrev=False)
         self.no_operand = no_operand
 
@@ -192,7 +252,7 @@ def parser() -> Parser:
     found = Parser()
     add = found.add_argument
     add("--scenario", dest="scenarios", type=names)
-    add("--trials", type=whole_number(1, TRIALS_AT_MOST))
+    add("--trials", "-r", "--runs", type=whole_number(1, TRIALS_AT_MOST))
     add("--out", type=path)
     add("--sweep", type=sweep_path)
     add("-w", dest="hosts", type=given)
@@ -212,9 +272,41 @@ def parser() -> Parser:
     for flag in ("--ascii", "--energy", "--resume", "--unverified", "--keep",
                  "--quiet"):
         add(flag, action="store_const", const=True)
-    add("-h", "--help", action="store_const", const=True)
+    add_commands(add)
+    add("-h", action="store_const", const=True, dest="help")
+    add("--help", nargs="?", const=True)
     add("-V", "--version", action="store_const", const=True)
+    # Is there a record when all is done?
+    found.set_defaults(is_kept=True)
     return found
+
+
+def add_commands(add) -> None:
+    """What trials of commands take, in hyperfine's words."""
+    add("commands", nargs="*", type=given)
+    add("--shell", "-S", type=given)
+    for name in "--setup", "--cleanup", "--reference":
+        add(f"-{name[2]}" if name != "--reference" else name, name, type=given)
+    add("--prepare", "-p", action="append", type=given)
+    add("--conclude", "-C", action="append", type=given)
+    add("--command-name", "-n", action="append", type=given)
+    add("--parameter-list", "-L", action="append", nargs=2,
+        metavar=("VAR", "VALUES"))
+    add("--parameter-scan", "-P", action="append", nargs=3,
+        metavar=("VAR", "MIN", "MAX"))
+    add("--parameter-step-size", "-D", type=given)
+    add("--warmup", type=whole_number(0, TRIALS_AT_MOST))
+    add("--input", dest="inputs", action="append", type=path)
+    add("--output", dest="outputs", action="append", type=path)
+    add("--stdin", type=path)
+    add("--ignore-failure", "-i", action="store_const", const=True)
+    add("--show-output", action="store_const", const=True)
+
+
+def with_shell(arguments: list[str]) -> list[str]:
+    """The arguments, with a shell's name where --shell has none."""
+    return [f"--shell={DEFAULT_SHELL}" if word == "--shell" else word
+            for word in arguments]
 
 
 def require(options: argparse.Namespace, needed: list[str]) -> None:
@@ -230,20 +322,42 @@ def require(options: argparse.Namespace, needed: list[str]) -> None:
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    options = parser().parse_args(arguments)
+    options = parsed(arguments)
+    if options.help and options.help not in HELPS:
+        raise Failure("--help", f"'{options.help}' is no part of it; there is "
+                      "--help=commands", USAGE)
     if options.help or options.version:
         return options
-    require(options, ["out"] if options.resume
-            else ["scenarios", "trials", "out"])
     if options.resume:
         # The needs of its options were checked when the record was begun.
+        require(options, ["out"])
         return options
     for name, other in (("powercap", "energy"),
                         ("input_device", "output_device"),
                         ("output_device", "input_device")):
         if getattr(options, name) and not getattr(options, other):
             raise Failure(spelled(name), f"needs {spelled(other)}", USAGE)
+    expect_no_verb(options.commands)
+    if options.commands or options.reference:
+        refuse(options, OF_SORTS, "is for trials of blinksort, not of commands")
+        return options
+    refuse(options, OF_COMMANDS, "needs a command to time")
+    require(options, ["scenarios", "trials", "out"])
     return options
+
+
+def expect_no_verb(commands: list[str]) -> None:
+    """Failure: the first command is no program, but nearly a verb of ours."""
+    verb = meant(commands[0], VERBS) if commands else None
+    if verb and not shutil.which(commands[0]):
+        raise Failure(commands[0], f"is {verb} meant?", USAGE)
+
+
+def refuse(options: argparse.Namespace, names, why: str) -> None:
+    """Failure: it names the first of these options that was given."""
+    for name in names:
+        if getattr(options, name) is not None:
+            raise Failure(spelled(name), why, USAGE)
 
 
 def parse_characterise(arguments: list[str]) -> argparse.Namespace:
@@ -280,8 +394,9 @@ def default_work(out: str) -> str:
 def complete(options: argparse.Namespace) -> argparse.Namespace:
     """The options, with defaults for those that were not given."""
     defaults = {
-        "records": DEFAULT_RECORDS, "order": "blocks",
-        "work": default_work(options.out),
+        "order": "blocks", **(
+            {"scenarios": ["as-is"]} if options.commands else
+            {"records": DEFAULT_RECORDS, "work": default_work(options.out)}),
         "noise_wait": DEFAULT_NOISE_WAIT_S,
         # A double holds it, as readers of JSON may take it for one.
         "seed": int.from_bytes(os.urandom(4), "little")}
@@ -291,9 +406,18 @@ def complete(options: argparse.Namespace) -> argparse.Namespace:
     return options
 
 
+def parsed(arguments: list[str]) -> argparse.Namespace:
+    """Each by itself is as it should be; what they need is for the caller.
+    Behind "--" there are commands only."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    found = parser().parse_intermixed_args(with_shell(arguments[:end]))
+    found.commands += arguments[end + 1:]
+    return found
+
+
 def of_command(command: list[str]) -> argparse.Namespace:
     """The options that a record was begun with."""
-    return complete(parser().parse_args(command[1:]))
+    return complete(parsed(command[1:]))
 
 
 def resumed(options: argparse.Namespace,
@@ -302,11 +426,11 @@ def resumed(options: argparse.Namespace,
     another thing each time.  Failure: something else is another."""
     recorded = of_command(command)
     # The folder may have another name by now.
-    if recorded.work == default_work(recorded.out):
+    if recorded.work and recorded.work == default_work(recorded.out):
         recorded.work = default_work(options.out)
     for name in LASTING:
         now, then = getattr(options, name), getattr(recorded, name)
-        if now is not None and now != then:
+        if now not in (None, []) and now != then:
             raise Failure(spelled(name), f"is {written(now)}, but "
                           f"{written(then)} in the record", USAGE)
     for name in ("out", "resume", "keep", "quiet"):
@@ -322,23 +446,32 @@ def command_of(options: argparse.Namespace) -> list[str]:
     command = ["blinktrial"]
     for name in (*LASTING, *REPLACEABLE, "out"):
         value = getattr(options, name)
+        if name == "commands":
+            continue
         if value is True:
             command.append(spelled(name))
+        elif isinstance(value, list) and name != "scenarios":
+            for one in value:
+                command += ([f"{spelled(name)}={one}"]
+                            if isinstance(one, str) else
+                            [spelled(name), *one])
         elif value is not None:
             # An option of one letter has its value as another word.
             glue = [spelled(name), written(value)]
             command += glue if name == "hosts" else ["=".join(glue)]
-    return command
+    return command + ["--", *options.commands] if options.commands else command
 
 
 def spelled(name: str) -> str:
-    special = {"scenarios": "--scenario", "hosts": "-w"}
+    special = {"scenarios": "--scenario", "hosts": "-w", "inputs": "--input",
+               "outputs": "--output", "commands": "the commands"}
     return special.get(name, f"--{name.replace('_', '-')}")
 
 
 def written(value) -> str:
     if isinstance(value, list):
-        return ",".join(value)
+        return ",".join(" ".join(one) if isinstance(one, list) else one
+                        for one in value)
     # The comparison is by identity, since 1 == True.
     if value is True:
         return "given"

@@ -81,22 +81,22 @@ class Ranks(Machine):
 
     # --- a trial --------------------------------------------------------------
 
-    def rehearse(self, scenario: str, parameters: dict) -> str | None:
-        count = count_of(parameters)
+    def rehearse(self, scenario: str, configuration: dict) -> str | None:
+        count = count_of(configuration)
         for rank in range(count):
             first, records = inputs.share(REHEARSAL_RECORDS, rank, count)
             inputs.generate(self._rehearsal_of(count, rank), records,
                             self._ascii, first, self._programs)
         try:
-            _, result = self._sort(scenario, parameters, self._rehearsal_of)
+            _, result = self._sort(scenario, configuration, self._rehearsal_of)
         except Failure as reason:
             return str(reason)
         finally:
             self.remove_output()
-        return result.message or "fails" if result.exit_status else None
+        return result.message or "fails" if result.failed else None
 
-    def prepare(self, scenario: str, parameters: dict) -> list[dict]:
-        count = count_of(parameters)
+    def prepare(self, scenario: str, configuration: dict) -> list[dict]:
+        count = count_of(configuration)
         self._contexts = [Context(
             self._input_of(count, rank), self._output_of(rank))
             for rank in range(count)]
@@ -104,12 +104,12 @@ class Ranks(Machine):
         return self._scenarios[scenario].prepare(Context(
             sources[0], self._output_of(0), tuple(sources[1:])))
 
-    def sort(self, scenario: str, parameters: dict):
-        return self._sort(scenario, parameters, self._input_of)
+    def run(self, scenario: str, configuration: dict):
+        return self._sort(scenario, configuration, self._input_of)
 
-    def _sort(self, scenario, parameters, input_of):
-        ranks = ranks_of(parameters) or RANKS_DEFAULTS
-        count = count_of(parameters)
+    def _sort(self, scenario, configuration, input_of):
+        ranks = ranks_of(configuration["parameters"]) or RANKS_DEFAULTS
+        count = count_of(configuration)
         timeout_s = sorter.timeout_s_of(self._records)
         command = mpirun.command(
             self._programs, ranks["mpirun"], ranks["exchange"], count,
@@ -117,7 +117,7 @@ class Ranks(Machine):
             [literal_but_rank(input_of(count, "%r")), "-o",
              literal_but_rank(self._output_of("%r")), "--json",
              *self._scenarios[scenario].sort_options(),
-             *sort_arguments(parameters)])
+             *sort_arguments(configuration["parameters"])])
         return sorter.run_ranks(command, self._supervisor, timeout_s, [
             self._said_of(rank) for rank in range(count)])
 
@@ -125,7 +125,7 @@ class Ranks(Machine):
         """The conditions after a run; none of a run that has failed.  They
         come first: to sum an output up brings it into the cache."""
         self._checks = []
-        if result.exit_status != 0:
+        if result.failed:
             return []
         wanted = self._scenarios[scenario]
         found = agent.join_conditions({
@@ -152,8 +152,9 @@ class Ranks(Machine):
         super().close(keep)
 
 
-def count_of(parameters: dict) -> int:
-    return int((ranks_of(parameters) or RANKS_DEFAULTS)["count"])
+def count_of(configuration: dict) -> int:
+    ranks = ranks_of(configuration["parameters"]) or RANKS_DEFAULTS
+    return int(ranks["count"])
 
 
 def literal_but_rank(path: str) -> str:

@@ -23,7 +23,6 @@ from trials.statistics.racing import is_sample
 SCHEMA = "blinktrial-trial-1"
 # A run that can only fail is not worth its time.
 MOST_FAILURES_AT_FIRST = 3
-MOST_FAILURES = 10
 
 
 class Clock:
@@ -83,8 +82,9 @@ class Runner:
         self._session.append(is_sample(trial))
         failed = self._session.count(False)
         self._progress.show(trial["trial"] + 1, failed)
-        if (failed == len(self._session) == MOST_FAILURES_AT_FIRST
-                or failed == MOST_FAILURES):
+        most = self._target.failures_at_most
+        if (failed == len(self._session) == min(most, MOST_FAILURES_AT_FIRST)
+                or failed == most):
             raise Failure("given up", f"{failed} of {len(self._session)} "
                           f"trials failed; the last one: {trial['message']}")
 
@@ -102,17 +102,15 @@ class Runner:
         with stopwatch(spent, "tuning"):
             tuning = self._tune(wanted)
         with stopwatch(spent, "prepare"):
-            conditions = self._target.prepare(planned.scenario,
-                                              wanted["parameters"])
+            conditions = self._target.prepare(planned.scenario, wanted)
             before = self._target.counters()
         with self._energy.around():
-            timed, result = self._target.sort(planned.scenario,
-                                              wanted["parameters"])
+            timed, result = self._target.run(planned.scenario, wanted)
         with stopwatch(spent, "check"):
             after = self._target.counters()
             conditions += self._target.verify(planned.scenario, result)
-            check = None if result.exit_status else self._target.judge()
-            self._target.remove_output()
+            check = None if result.failed else self._target.judge()
+            self._target.clear(wanted)
             if self._supervisor.signal:
                 return None
             if self._supervisor.was_stopped:
@@ -156,9 +154,9 @@ def stopwatch(spent: dict, name: str):
 
 def findings(result, check: OutputCheck | None) -> dict:
     """The outcome of a run; a time is only given if it ended well."""
-    failed = result.exit_status != 0
-    outcome = "failed" if failed else "ok" if check.good else "wrong"
-    return {"whole_ns": None if failed else result.whole_ns,
+    good = check is None or check.good
+    outcome = "failed" if result.failed else "ok" if good else "wrong"
+    return {"whole_ns": None if result.failed else result.whole_ns,
             "outcome": outcome, "exit_status": result.exit_status,
             "message": check.message or result.message if check
             else result.message,

@@ -2,8 +2,10 @@
 can be gone on with."""
 
 import contextlib
+import math
 import os
 import sys
+import tempfile
 
 from trials.base import text_table
 from trials.base.failure import FAILED, FILE, USAGE, Failure, of_file
@@ -13,8 +15,10 @@ from trials.cost import energy as energies, penny, price as prices
 from trials.cost.energy import Energy
 from trials.machine import environment
 from trials.record import design as designs, store, sweep as sweeps
-from trials.run import mpirun, options as command_line, summary, timed
+from trials.run import (arms, mpirun, options as command_line, summary,
+                        timed)
 from trials.run.cluster import Cluster
+from trials.run.commands import Commands
 from trials.run.devices import Devices
 from trials.run.machine import Machine
 from trials.run.noise import NoiseWatch
@@ -32,28 +36,39 @@ OF_CLUSTERS = {"sort.plain", "sort.schedule", "sort.transport",
                "sort.by-reference", "sort.payload"}
 # A run that was killed before it had a record leaves these.
 LEFT_OVER = {"work", store.TRIALS, f"{store.DESIGN}.new"}
+# Where no number of trials is asked for: a command is run as often as fits into
+# so many seconds, by its slowest rehearsal, but so many times at least.
+COMMAND_S = 3.0
+LEAST_TRIALS, MOST_TRIALS = 10, 1000
 
 
 def run(options, called: str) -> int:
     """Returns the exit status."""
     programs = Programs.beside(called)
     if options.help:
-        print_text(command_line.USAGE_TEXT)
+        print_text(command_line.HELPS[options.help])
         return 0
     if options.version:
         print_text(f"blinktrial {programs.version()}\n")
         return 0
     text_table.follow_terminal()
-    with Supervisor(programs) as supervisor:
+    with Supervisor(programs) as supervisor, contextlib.ExitStack() as stack:
         if options.resume:
             return resume(options, programs, supervisor)
+        if options.out is None:
+            # Nothing but the table is wanted.
+            options.out = stack.enter_context(
+                tempfile.TemporaryDirectory(prefix="blinktrial-"))
+            options.is_kept = False
         return begin(command_line.complete(options), programs, supervisor)
 
 
 def target_of(options, programs: Programs, supervisor: Supervisor,
-              sweep: sweeps.Sweep | None):
-    """What sorts: one process, from file to file or from device to device,
-    ranks on this machine, or a cluster."""
+              sweep: sweeps.Sweep | None, commands: list[arms.Arm]):
+    """What is timed: commands; or what sorts: one process, from file to file or
+    from device to device, ranks on this machine, or a cluster."""
+    if commands:
+        return Commands(options, commands, programs, supervisor)
     if Ranks.wanted_by(sweep):
         return Ranks(options, programs, supervisor, sweep)
     kind = (Cluster if options.hosts else
@@ -68,12 +83,15 @@ def begin(options, programs: Programs, supervisor: Supervisor) -> int:
     price = prices.read(options.price) if options.price else None
     energy, measured = open_energy(options)
     sweep = sweeps.load(options.sweep) if options.sweep else None
-    target = target_of(options, programs, supervisor, sweep)
+    commands = arms.of_options(options, os.environ) if options.commands else []
+    target = target_of(options, programs, supervisor, sweep, commands)
     target.check(not options.unverified)
     tuning = Tuning(programs, options.hosts, options.key_file)
     design = designs.make(
-        options.scenarios, sweep, options.trials, options.seed,
-        hosts=target.hosts, devices=target.devices, records=options.records,
+        options.scenarios, sweep, options.trials or LEAST_TRIALS, options.seed,
+        arms=[(arm.name, arm.document()) for arm in commands],
+        commands=target.design if commands else None, hosts=target.hosts,
+        devices=target.devices, records=options.records,
         record_bytes=RECORD_BYTES,
         kind="ascii" if options.ascii else "binary", order=options.order,
         command=command_line.command_of(options),
@@ -87,6 +105,8 @@ def begin(options, programs: Programs, supervisor: Supervisor) -> int:
         rehearse(design, target, tuning, supervisor)
         if supervisor.signal:
             raise Failure("interrupted", "before the first trial")
+        if options.trials is None:
+            design["trials"] = trials_of(target.rehearsed_ns)
         if price:
             price["penny_sort"] = penny_sort(options, price, programs)
         record = store.Record.create(options.out, design)
@@ -100,6 +120,12 @@ def begin(options, programs: Programs, supervisor: Supervisor) -> int:
     with record:
         return trials(options, record, target, tuning, supervisor, programs,
                       energy)
+
+
+def trials_of(rehearsed_ns: dict) -> int:
+    """The number of blocks, by what each command has taken once."""
+    fits = math.ceil(COMMAND_S * 1e9 / max(rehearsed_ns.values()))
+    return min(max(LEAST_TRIALS, fits), MOST_TRIALS)
 
 
 def memory_of(options) -> int | None:
@@ -136,7 +162,8 @@ def resume(options, programs: Programs, supervisor: Supervisor) -> int:
         expect_devices(options, record.design)
         text = record.design["sweep_text"]
         target = target_of(options, programs, supervisor,
-                           sweeps.parse(text) if text else None)
+                           sweeps.parse(text) if text else None,
+                           recorded_arms(record.design))
         if target.hosts != record.design["hosts"]:
             raise Failure("-w", "names other hosts than in the record", USAGE)
         energy = resumed_energy(options, record.design)
@@ -145,6 +172,16 @@ def resume(options, programs: Programs, supervisor: Supervisor) -> int:
         tuning = Tuning(programs, options.hosts, options.key_file)
         return trials(options, record, target, tuning, supervisor, programs,
                       energy)
+
+
+def recorded_arms(design: dict) -> list[arms.Arm]:
+    """The commands of a record, each once."""
+    found = {}
+    for configuration in design["configurations"]:
+        if configuration.get("command"):
+            found.setdefault(str(configuration["command"]), arms.Arm(
+                configuration["name"], **configuration["command"]))
+    return list(found.values())
 
 
 def expect_devices(options, design: dict) -> None:
@@ -210,6 +247,8 @@ def settings(tuning: Tuning, target):
         if name == "sort.io" and target.devices:
             return "each scenario sets it itself for devices"
         kind, _, knob = name.partition(".")
+        if isinstance(target, Commands) and kind in ("sort", "ranks"):
+            return "is for trials of blinksort"
         if name == "ranks.mpirun":
             return mpirun.why_not(value)
         if kind != "tune" or value == "keep":
@@ -235,8 +274,9 @@ def rehearse(design: dict, target, tuning: Tuning,
             why = why_not_sorted(configuration, design, target, tuning)
             if supervisor.signal:
                 return
-            if why and configuration["role"] == "reference":
-                raise Failure("reference", why)
+            if why and (configuration["role"] == "reference"
+                        or design["commands"]):
+                raise Failure(configuration["name"], why)
             if why:
                 configuration.update(skipped=why, tuning=None)
     finally:
@@ -251,7 +291,7 @@ def why_not_sorted(configuration: dict, design: dict, target,
     except Unavailable as reason:
         return str(reason)
     for scenario in design["scenarios"]:
-        why = target.rehearse(scenario, configuration["parameters"])
+        why = target.rehearse(scenario, configuration)
         if why:
             return why
     return None
@@ -286,9 +326,21 @@ def trials(options, record, target, tuning: Tuning, supervisor: Supervisor,
                 "blinktrial", "--resume", f"--out={options.out}"),
             128 + supervisor.signal)
     if not options.quiet:
-        print_text(summary.text(record) + "\nSee the results: "
-                   + programs.words("blinkreport", options.out) + "\n")
+        say(options, record, programs)
     return exit_status(record)
+
+
+def say(options, record, programs: Programs) -> None:
+    """What came out; and where more is to be seen."""
+    if designs.of_commands(record.design):
+        from trials.run import arms_table
+        text = arms_table.text(record)
+    else:
+        text = summary.text(record)
+    if options.is_kept:
+        text += ("\nSee the results: "
+                 + programs.words("blinkreport", options.out) + "\n")
+    print_text(text)
 
 
 def end(options, record, target, before: dict) -> None:

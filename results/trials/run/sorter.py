@@ -33,7 +33,7 @@ PASS_FIGURES = ("ns", "read_bytes", "written_bytes")
 
 @dataclass
 class Result:
-    """The outcome of a sorter's run, or of a cluster's."""
+    """The outcome of a run, of one process or of a cluster."""
     whole_ns: int
     exit_status: int
     message: str | None
@@ -42,6 +42,12 @@ class Result:
     ranks: list = field(default_factory=list)
     # The document that each rank has printed; None for one that has not.
     documents: list = field(default_factory=list)
+    # Its time counts, however it has ended.
+    ignored: bool = False
+
+    @property
+    def failed(self) -> bool:
+        return self.exit_status != 0 and not self.ignored
 
 
 def timeout_s_of(records: int) -> float:

@@ -12,6 +12,12 @@ scenario's name unless all its conditions are met.
     beyond-memory
                as platter, of an input that is larger than the memory: a cgroup
                limits what the sorter and the page cache may take together
+    as-is      none is asked for: a command finds its files as the last one has
+               left them
+
+A command that is not the sorter reads and writes as it likes.  So what is asked
+is how it finds its input; and the flush of its output is a part of its time
+where the sorter flushes by itself.
 """
 
 from typing import List, Optional
@@ -93,6 +99,8 @@ class Scenario:
     memory, of the sorter in bytes; and root, where /sys and /proc are."""
 
     name = "pagecache"
+    # The time of a command ends when its output is on the medium.
+    flushes = False
 
     def __init__(self, place: Place, options=None):
         self.place = place
@@ -144,9 +152,22 @@ class Scenario:
                document: Optional[dict]) -> List[dict]:
         return self.verify_files(context) + self.verify_run(document)
 
+    def verify_command(self) -> List[dict]:
+        """The conditions that hold after a command that is not the sorter."""
+        return []
+
     def close(self, context: Optional[Context] = None) -> None:
         """Remove what the scenario has made; given the files of the trials,
         also what an earlier session has."""
+
+
+class AsIs(Scenario):
+    """No conditions."""
+
+    name = "as-is"
+
+    def prepare(self, context: Context) -> List[dict]:
+        return []
 
 
 class Direct(Scenario):
@@ -231,6 +252,7 @@ class Cache(Direct):
 
 class Platter(Direct):
     name = "platter"
+    flushes = True
 
     def __init__(self, place: Place, options=None):
         super().__init__(place, options)
@@ -353,6 +375,9 @@ class Platter(Direct):
             condition("synced", "true", str(synced).lower()
                       if synced is not None else "unknown", synced)]
 
+    def verify_command(self) -> List[dict]:
+        return [condition("synced", "true", "true", True)]
+
     def close(self, context: Optional[Context] = None) -> None:
         filler = (context.filler(self.wanted_bytes) if context
                   else self.filler)
@@ -404,12 +429,19 @@ class BeyondMemory(Platter):
             mebibytes(size_bytes), size_bytes > self.memory_bytes)]
 
     def verify_run(self, document: Optional[dict]) -> List[dict]:
+        return super().verify_run(document) + [self._limit_condition()]
+
+    def verify_command(self) -> List[dict]:
+        return super().verify_command() + [self._limit_condition()]
+
+    def _limit_condition(self) -> dict:
+        """How much the run has taken; its cgroup goes."""
         peak_bytes = self.cgroup.peak_bytes() if self.cgroup else None
         self._leave()
-        return super().verify_run(document) + [condition(
+        return condition(
             "memory-limited", f"<= {mebibytes(self.limit_bytes)}",
             "unknown" if peak_bytes is None else mebibytes(peak_bytes),
-            None if peak_bytes is None else peak_bytes <= self.limit_bytes)]
+            None if peak_bytes is None else peak_bytes <= self.limit_bytes)
 
     def close(self, context: Optional[Context] = None) -> None:
         self._leave()

@@ -1,0 +1,145 @@
+"""What came out of trials of commands, for a terminal of 80 columns.
+
+Each command has a number and stands in full above the table: a column is too
+narrow for most.
+"""
+
+import statistics
+
+from trials.base import units
+from trials.base.text_table import as_lines, grid, wrapped
+from trials.record.design import CONTROL, REFERENCE
+from trials.statistics import comparison, descriptive
+from trials.statistics.racing import is_sample
+
+_TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1, "ns"))
+_SIZES = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "bytes"))
+# What a row takes from a trial's measures.
+_MEASURES = (("user", "user_ns", _TIMES), ("system", "system_ns", _TIMES),
+             ("memory", "max_rss_bytes", _SIZES))
+
+
+class _Row:
+    """An arm in a scenario; `number` is None for the control."""
+
+    def __init__(self, number, configuration, found):
+        self.number = number
+        self.name = configuration["name"]
+        self.role = configuration["role"]
+        self.found = found
+        self.trials = [trial for trial in found if is_sample(trial)]
+        self.samples_ns = [trial["whole_ns"] for trial in self.trials]
+        self.blocks = [trial["block"] for trial in self.trials]
+
+    @property
+    def label(self) -> str:
+        return "1 again" if self.role == CONTROL else str(self.number)
+
+
+def text(record) -> str:
+    """The commands, a table for each scenario, and what is to be said of it."""
+    design = record.design
+    numbers = _numbers(design)
+    parts = ["\n".join(wrapped(f"{number}  {name}")
+                       for name, number in numbers.items())]
+    for scenario in design["scenarios"]:
+        rows = [_Row(numbers.get(c["name"]), c,
+                     [t for t in record.trials() if t["scenario"] == scenario
+                      and t["configuration"] == c["name"]])
+                for c in design["configurations"] if c["skipped"] is None]
+        parts.append(_table(scenario, [row for row in rows if row.trials],
+                            design["seed"]))
+    parts += [f"skipped: {c['name']}: {c['skipped']}"
+              for c in design["configurations"] if c["skipped"]]
+    return as_lines("\n\n".join(filter(None, parts)) + "\n")
+
+
+def _numbers(design) -> dict:
+    """Numbers of the commands by name, the reference first; the control has
+    that of the reference."""
+    names = [c["name"] for c in design["configurations"]
+             if c["role"] != CONTROL and c["skipped"] is None]
+    return {name: number for number, name in enumerate(names, 1)}
+
+
+def _table(scenario, rows, seed) -> str:
+    reference = next((row for row in rows if row.role == REFERENCE), None)
+    if reference is None:
+        return ""
+    found = {row.name: comparison.compare(
+        reference.samples_ns, row.samples_ns, seed,
+        (reference.blocks, row.blocks)) for row in rows
+        if row is not reference}
+    measured = [(head, name, scales) for head, name, scales in _MEASURES
+                if any(_measures(row, name) for row in rows)]
+    head = ("", "n", "median [95 %]", "ratio to 1 [95 %]",
+            *(head for head, _, _ in measured))
+    table = grid(head, [_cells(row, found.get(row.name), measured, seed)
+                        for row in rows])
+    title = [] if scenario == "as-is" else [f"{_label(scenario, rows)}:"]
+    return "\n".join([*title, table, "", *_sentences(rows, found)])
+
+
+def _label(scenario, rows) -> str:
+    """No result has a scenario's name whose conditions were not verified."""
+    verified = all(trial["scenario_met"] is True
+                   for row in rows for trial in row.trials)
+    return scenario if verified else f"{scenario} (unverified)"
+
+
+def _cells(row, compared, measured, seed) -> list:
+    summary = descriptive.summarise(row.samples_ns, seed)
+    return [row.label, str(len(row.trials)),
+            _scaled(summary.median_ns, _TIMES, summary.median_interval_ns),
+            _ratio(compared.main) if compared else "1",
+            *(_scaled(statistics.median(_measures(row, name)), scales)
+              if _measures(row, name) else "-"
+              for _, name, scales in measured)]
+
+
+def _measures(row, name) -> list:
+    found = ((trial.get("measures") or {}).get(name) for trial in row.trials)
+    return [value for value in found if value is not None]
+
+
+def _scaled(value, scales, interval=None) -> str:
+    """The value, and its interval, in the unit that suits the value."""
+    scale, unit = next(one for one in scales if value >= one[0]
+                       or one is scales[-1])
+    return f"{_digits(value / scale)} {unit}" + (
+        f" [{_digits(interval.low / scale)}, {_digits(interval.high / scale)}]"
+        if interval else "")
+
+
+def _digits(value) -> str:
+    """Three digits: more would not fit, and ratios tell small differences."""
+    if not value:
+        return "0"
+    return f"{value:.{0 if value >= 99.95 else 1 if value >= 9.995 else 2}f}"
+
+
+def _ratio(analysis) -> str:
+    interval = analysis.ratio_interval
+    if analysis.ratio is None:
+        return "-"
+    return units.digits(analysis.ratio) + (
+        f" [{units.digits(interval.low)}, {units.digits(interval.high)}]"
+        if interval else "")
+
+
+def _sentences(rows, found) -> list:
+    """A sentence for each command beside the first; and what should make a
+    reader careful."""
+    says = []
+    for row in rows:
+        failed = len(row.found) - len(row.trials)
+        if failed:
+            says.append(wrapped(f"{row.label}: {failed} of {len(row.found)} "
+                                "trials failed and are not in the figures."))
+    control = next((row for row in rows if row.role == CONTROL), None)
+    if control and found[control.name].verdict() in ("slower", "faster"):
+        says.append(wrapped(
+            "The first command differs from itself, which one run in 20 does "
+            "by chance: something beside the commands has an effect, and other "
+            "differences of this size mean nothing."))
+    return says

@@ -1,0 +1,189 @@
+"""This machine as the target of trials of any commands.
+
+The steps are those of Machine, which sorts; but a command's files are its own,
+and whether it did well is for its exit status to say.
+"""
+
+import os
+import subprocess
+import time
+
+from trials.base.failure import FAILED, USAGE, Failure, of_file
+from trials.base.programs import Programs, end_of, first_line
+from trials.machine import counters, environment, noise
+from trials.run.arms import Arm
+from trials.run.sorter import Result
+from trials.run.supervisor import Supervisor
+from trials.run.timed import message_of, time_command
+from trials.scenario import conditions, inputs
+from trials.scenario.context import Context
+from trials.scenario.place import Place
+
+# Nobody waits for a month; but a timer takes no more than a number.
+TIMEOUT_S = 30 * 86400.0
+
+
+class Commands:
+    """Arms that are timed, each in the current folder or one of its own."""
+
+    hosts = None
+    devices = None
+    # The first trial that fails ends the run.
+    failures_at_most = 1
+
+    def __init__(self, options, arms: list[Arm], programs: Programs,
+                 supervisor: Supervisor):
+        self._programs = programs
+        self._supervisor = supervisor
+        self._arms = arms
+        self._ignores_failure = bool(options.ignore_failure)
+        self._inputs = list(options.inputs or [])
+        self._outputs = list(options.outputs or [])
+        self._stdin = options.stdin or os.devnull
+        self._shows_output = bool(options.show_output)
+        self._warmup = options.warmup or 0
+        self._place = Place(*(paths[0] if paths else os.getcwd() for paths
+                              in (self._inputs, self._outputs)))
+        self._context = Context(*(paths[0] if paths else "" for paths
+                                  in (self._inputs, self._outputs)),
+                                tuple(self._inputs[1:]))
+        self._scenarios = {name: self._scenario(name, options)
+                           for name in options.scenarios}
+        self._set_up: list[Arm] = []
+        self.rehearsed_ns: dict[tuple, int] = {}
+
+    def _scenario(self, name: str, options):
+        if name == conditions.AsIs.name:
+            return conditions.AsIs(self._place, options)
+        if not self._inputs:
+            raise Failure(f"--scenario={name}", "names conditions of files: "
+                          "give --input=FILE, and --output=FILE", USAGE)
+        return conditions.scenario(name, self._place, options)
+
+    @property
+    def design(self) -> dict:
+        """The member `commands` of a design."""
+        return {"directory": os.getcwd(), "inputs": self._inputs,
+                "outputs": self._outputs, "stdin": self._stdin,
+                "ignores_failure": self._ignores_failure,
+                "warmup_blocks": self._warmup}
+
+    # --- before the first trial -----------------------------------------------
+
+    def check(self, refuse_unverified: bool) -> None:
+        for path in self._inputs:
+            try:
+                os.stat(path)
+            except OSError as error:
+                raise of_file(path, error) from None
+        for scenario in self._scenarios.values():
+            scenario.check(refuse_unverified)
+
+    def make_inputs(self, reuse: bool) -> None:
+        """What each arm asks for, once."""
+        for arm in self._arms:
+            # It is cleared up behind a setup that was begun.
+            self._set_up.append(arm)
+            self._call(arm, "setup", arm.setup)
+
+    def rehearse(self, scenario: str, configuration: dict) -> str | None:
+        """Run the command once off the record, and as often as it takes to warm
+        up.  None, or why it fails."""
+        for _ in range(1 + self._warmup):
+            self.prepare(scenario, configuration)
+            timed, result = self.run(scenario, configuration)
+            self.clear(configuration)
+            if result.failed or self._supervisor.signal:
+                break
+        self.rehearsed_ns[scenario, configuration["name"]] = timed.whole_ns
+        return result.message if result.failed else None
+
+    def end_rehearsals(self) -> None:
+        """Each run clears up behind itself."""
+
+    def noise(self) -> list[dict]:
+        return [noise.place(noise.watch(self._programs))]
+
+    # --- a trial --------------------------------------------------------------
+
+    def prepare(self, scenario: str, configuration: dict) -> list[dict]:
+        arm = self._arm(configuration)
+        self.remove_output()
+        self._call(arm, "prepare", arm.prepare)
+        return self._scenarios[scenario].prepare(self._context)
+
+    def run(self, scenario: str, configuration: dict):
+        arm, wanted = self._arm(configuration), self._scenarios[scenario]
+        timed = time_command(
+            wanted.command(list(arm.words)), self._supervisor, TIMEOUT_S,
+            directory=arm.directory, environment=dict(os.environ),
+            stdin=self._stdin, keeps_stdout=self._shows_output)
+        result = Result(timed.whole_ns, timed.exit_status,
+                        message_of(timed), ignored=self._ignores_failure)
+        if wanted.flushes:
+            result.whole_ns += self._flush()
+        if self._shows_output:
+            os.write(2, (timed.stdout + timed.stderr).encode())
+        return timed, result
+
+    def _flush(self) -> int:
+        """The time that it takes until the outputs are on the medium."""
+        begin_ns = time.monotonic_ns()
+        for path in self._outputs:
+            try:
+                with open(path, "rb") as file:
+                    os.fsync(file.fileno())
+            except OSError as error:
+                raise of_file(path, error) from None
+        return time.monotonic_ns() - begin_ns
+
+    def verify(self, scenario: str, _result: Result) -> list[dict]:
+        return self._scenarios[scenario].verify_command()
+
+    def judge(self) -> None:
+        """Only its exit status tells of a command."""
+
+    def clear(self, configuration: dict) -> None:
+        """Clear up behind a trial."""
+        arm = self._arm(configuration)
+        self.remove_output()
+        self._call(arm, "conclude", arm.conclude)
+
+    def remove_output(self) -> None:
+        for path in self._outputs:
+            inputs.remove(path)
+
+    # --- around the trials ----------------------------------------------------
+
+    def counters(self) -> dict:
+        return counters.read(*self._place.paths)
+
+    def difference(self, before: dict, after: dict) -> dict:
+        return counters.difference(before, after)
+
+    def describe(self) -> dict:
+        return environment.describe(self._place.paths, self._programs)
+
+    def close(self, keep: bool) -> None:
+        for scenario in self._scenarios.values():
+            scenario.close()
+        if not keep:
+            self.remove_output()
+        while self._set_up:
+            arm = self._set_up.pop()
+            self._call(arm, "cleanup", arm.cleanup)
+
+    def _arm(self, configuration: dict) -> Arm:
+        return Arm(configuration["name"], **configuration["command"])
+
+    def _call(self, arm: Arm, name: str, text: str | None) -> None:
+        """Run one of the commands beside the arm, off the clock."""
+        if text is None:
+            return
+        done = subprocess.run(
+            ["/bin/sh", "-c", text], check=False, cwd=arm.directory,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, text=True, errors="replace")
+        if done.returncode and not self._supervisor.signal:
+            raise Failure(f"--{name}", first_line(done.stderr)
+                          or f"'{text}' {end_of(done.returncode)}", FAILED)

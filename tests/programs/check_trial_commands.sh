@@ -1,0 +1,206 @@
+#!/bin/bash
+# check_trial_commands.sh - blinktrial with commands of any kind: what it times,
+# how they may misbehave, and what is left behind
+
+# shellcheck source=tests/programs/tool_lib.sh
+. "$(dirname "$0")/tool_lib.sh"
+
+TRIAL=$BIN/blinktrial REPORT=$BIN/blinkreport
+TESTED=(run_trial) TESTED_AS=blinktrial
+
+run_trial()
+{
+	timeout 300 "$TRIAL" "$@"
+}
+
+# expect_trial STATUS ARGUMENT...: in ./out and ./err
+expect_trial()
+{
+	local want=$1 status=0
+	shift
+
+	run_trial "$@" >out 2>err || status=$?
+	[ "$status" = "$want" ] ||
+		fail "status $status, not $want: $*: $(head -c 400 err)"
+}
+
+# ask EXPRESSION: of the record in ./record
+ask()
+{
+	python3 - "$1" <<-'END' || fail "not so: $1"
+		import json, sys
+		design = json.load(open("record/design.json"))
+		trials = [json.loads(line) for line in open("record/trials.jsonl")]
+		arms = design["configurations"]
+		sys.exit(not eval(f"({sys.argv[1]})"))
+	END
+}
+
+# No record is asked for: a table, and nothing stays.
+case_table()
+{
+	mkdir temporary
+	TMPDIR=$PWD/temporary expect_trial 0 --trials=6 true 'sleep 0.02'
+	expect_empty err
+	expect_match '^  1  true$' out
+	expect_match '^  2  sleep 0.02$' out
+	expect_match '^1 +6 +[0-9.]+ [mu]s \[' out
+	expect_match '^1 again +6 ' out
+	expect_match '^2 +6 +[0-9.]+ ms \[[0-9., ]+\] +[0-9.]+ \[[0-9., ]+\] ' out
+	! grep 'See the results' out || fail "of no record"
+	[ "$(awk 'length > 80' out)" = "" ] || fail "wider than a terminal"
+	[ -z "$(ls -A temporary)" ]
+}
+
+# Each block has each command, and the first one twice, in an order of chance.
+case_record()
+{
+	expect_trial 0 --out=record --trials=8 --quiet --seed=5 true 'sleep 0.001' \
+		-n one
+	expect_status 0 "$TRIAL" validate record
+	ask '[arm["name"] for arm in arms] == ["one", "one (control)", "sleep 0.001"]'
+	ask 'len(trials) == 24 and all(t["outcome"] == "ok" for t in trials)'
+	ask 'len({tuple(t["configuration"] for t in trials[at:at + 3])
+	          for at in range(0, 24, 3)}) > 1'
+	ask 'all(t["measures"]["max_rss_bytes"] > 0 and t["ranks"] == []
+	         and t["scenario_met"] for t in trials)'
+	for format in text csv csv-summary html hyperfine benchfmt hlog; do
+		expect_status 0 "$REPORT" --format="$format" record >shown
+		[ -s shown ]
+	done
+	# Too few trials to tell anything of the second command
+	expect_status 7 "$REPORT" compare record record >shown
+}
+
+# As many as fit into 3 s for a command, but 10 at least.
+case_number_of_trials()
+{
+	expect_trial 0 --out=record --quiet 'sleep 0.5'
+	ask 'design["trials"] == 10'
+}
+
+# What stands beside a command is run off the clock, in its order.
+case_hooks()
+{
+	expect_trial 0 --out=record --trials=2 --quiet --warmup=1 \
+		--setup='echo setup {n} >>log' --prepare='echo prepare {n} >>log' \
+		--conclude='echo conclude {n} >>log' \
+		--cleanup='echo cleanup {n} >>log' -L n 1,2 \
+		"sh -c 'echo run {n} >>log'"
+	# Twice before the first trial, for it and for its control.
+	[ "$(grep -c '^setup' log),$(grep -c '^cleanup' log)" = 2,2 ]
+	[ "$(grep -c '^run 1' log),$(grep -c '^run 2' log)" = 8,4 ] ||
+		fail "$(cat log)"
+	[ "$(head -n 2 log | paste -sd,)" = "setup 1,setup 2" ]
+	awk '/^run/ && before != "prepare " $2 { exit 1 }
+		before ~ /^run/ && !/^conclude/ { exit 1 }
+		{ before = $0 }' log || fail "$(cat log)"
+	expect_refused 1 "^--prepare: no$" --trials=2 -p 'echo no >&2; exit 3' true
+	expect_refused 1 "^--setup: 'exit 3' ended with status 3$" --setup='exit 3' \
+		true
+	rm log
+	expect_trial 1 --trials=2 --cleanup='echo cleanup >>log' \
+		--conclude='test ! -e log; exit 1' true
+	expect_match '^blinktrial: --conclude: ' err
+	[ "$(cat log)" = cleanup ]
+}
+
+case_shell()
+{
+	expect_trial 0 --out=record --trials=1 --quiet --shell 'echo a | cat >x; exit 0'
+	ask 'arms[0]["command"]["words"][:2] == ["/bin/sh", "-c"]'
+	[ "$(cat x)" = a ]
+	# shellcheck disable=SC2016 # that shell expands it
+	expect_trial 1 --trials=1 -S /bin/bash 'exit 3 | cat; exit "${PIPESTATUS[0]}"'
+	expect_match 'ended with status 3$' err
+	expect_refused 2 "needs a shell; give --shell$" 'echo a | cat'
+}
+
+# Each says in one line what is wrong with the command.
+case_bad_commands()
+{
+	printf 'no program' >text
+	chmod +x text
+	expect_refused 1 '^false: ended with status 1$' true false
+	expect_refused 1 '^sh -c .echo oh >&2; exit 2.: oh$' "sh -c 'echo oh >&2; exit 2'"
+	expect_refused 1 '^nosuch: no such program in PATH' nosuch
+	expect_refused 1 './nosuch: cannot start: No such file' ./nosuch
+	expect_refused 1 './text: cannot start: Exec format error' ./text
+	expect_refused 1 '/tmp: ' /tmp
+	# shellcheck disable=SC2016 # its shell ends itself
+	expect_refused 1 '^kill -9 ..: killed by SIGKILL$' 'kill -9 $$' --shell
+	expect_refused 2 'is empty$' ''
+	expect_trial 0 --trials=3 -i false true
+}
+
+# It prints more than memory or a disk should hold, waits for words from the
+# terminal, goes elsewhere, and leaves a process behind.
+case_unruly_commands()
+{
+	expect_trial 0 --out=record --trials=1 --quiet \
+		'head -c 1000000000 /dev/zero' \
+		"sh -c 'head -c 100000000 /dev/zero >&2'" cat \
+		"sh -c 'cd /; exec true'" "sh -c 'sleep 1000 & true'" \
+		"setsid -f sleep 1000"
+	ask '{t["measures"]["left_processes"] for t in trials} == {0, 1}'
+	! pgrep -x sleep -s 0 >/dev/null || fail "a process is left"
+	ask 'all(t["whole_ns"] < 100e9 for t in trials)'
+}
+
+case_directory_and_files()
+{
+	mkdir a
+	echo 1 >a/in
+	(
+		cd a
+		expect_trial 0 --out=../record --trials=2 --quiet \
+			--scenario=pagecache --input=in --output=out 'cp in out' \
+			'cat in' --stdin=in
+	)
+	ask 'all(t["scenario_met"] for t in trials)'
+	expect_gone a/out
+	expect_refused 2 'give --input=FILE' --scenario=pagecache true
+	expect_refused 3 '^.*nosuch: No such file' --input=nosuch true
+	expect_refused 2 '^--records: is for trials of blinksort' --records=5 true
+	expect_refused 2 '^--prepare: needs a command' -p true --scenario=cache \
+		--trials=2 --out=x
+}
+
+# It goes on where it was interrupted, and nothing lives on.
+case_interrupt()
+{
+	local trial
+
+	run_trial --out=record --trials=50 --cleanup='echo done >>log' \
+		'sleep 0.1' >out 2>err &
+	trial=$!
+	wait_until test -s record/trials.jsonl
+	pkill -INT -P "$trial" || kill -INT "$trial"
+	expect_status 130 wait "$trial"
+	expect_match 'interrupted: [0-9]+ trials are recorded; to go on: .*--resume' err
+	[ "$(cat log)" = "done" ]
+	python3 - <<-'END'
+		import json
+		design = json.load(open("record/design.json"))
+		assert design["command"][-2:] == ["--", "sleep 0.1"]
+	END
+	expect_refused 2 'the commands: is' --resume --out=record true
+	sed -i 's/"trials": 50/"trials": 2/' record/design.json
+	sed -i 's/--trials=50/--trials=2/' record/design.json
+	head -n 2 record/trials.jsonl >kept
+	cat kept >record/trials.jsonl
+	expect_trial 0 --resume --out=record
+	expect_status 0 "$TRIAL" validate record
+	ask 'len(trials) == 4'
+}
+
+check table case_table
+check record case_record
+check number_of_trials case_number_of_trials
+check hooks case_hooks
+check shell case_shell
+check bad_commands case_bad_commands
+check unruly_commands case_unruly_commands
+check directory_and_files case_directory_and_files
+check interrupt case_interrupt
+finish
