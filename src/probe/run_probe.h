@@ -2,19 +2,17 @@
  * run_probe.h - run a program once, and measure what it takes with all its
  * descendants
  *
- * Between the two readings of the clock are posix_spawn(3) and wait4(2), as
- * whoever starts a program waits so long.  All else is done before or after:
+ * Between the two readings of the clock are the start, as posix_spawn(3) does
+ * it, and wait4(2), as whoever starts a program waits so long.  All else is
+ * done before or after.  A program that ends at once is started a few times
+ * before, since a new process takes longer for its first start.
  *
- *   user, system, memory, faults, switches   getrusage(2) of all that this
- *                                            process has waited for
- *   bytes to and from block devices          /proc/self/io before and after:
- * the kernel adds to it what a process that was waited for has counted events
- * of the processor                  event_counters.h
- *
- * So this process has to be a new one, that has waited for no other.  It should
- * be small, too: the kernel counts what the image takes that execve(2)
- * replaces, which is that of this process, towards the peak of the program's
- * memory.
+ * Times, memory, faults and switches are what getrusage(2) tells of all that
+ * this process has waited for.  The bytes of block devices are the growth of
+ * its /proc/self/io, to which the kernel adds what a process that was waited
+ * for has counted.  So this process has to be a new one.  It should be small,
+ * too: the kernel counts the image that execve(2) replaces, which is that of
+ * this process, towards the peak of the program's memory.
  *
  * This process becomes the subreaper of what it starts: the processes that are
  * still there when the program has ended are killed and counted, and what they
