@@ -40,13 +40,14 @@ ask()
 case_table()
 {
 	mkdir temporary
-	TMPDIR=$PWD/temporary expect_trial 0 --trials=6 true 'sleep 0.02'
+	COLUMNS=80 TMPDIR=$PWD/temporary expect_trial 0 --trials=6 true 'sleep 0.02'
 	expect_empty err
 	expect_match '^  1  true$' out
 	expect_match '^  2  sleep 0.02$' out
 	expect_match '^1 +6 +[0-9.]+ [mu]s \[' out
 	expect_match '^1 again +6 ' out
 	expect_match '^2 +6 +[0-9.]+ ms \[[0-9., ]+\] +[0-9.]+ \[[0-9., ]+\] ' out
+	expect_match 'Starting a program that ends at once takes [0-9.]+ [mun]?s' out
 	! grep 'See the results' out || fail "of no record"
 	[ "$(awk 'length > 80' out)" = "" ] || fail "wider than a terminal"
 	[ -z "$(ls -A temporary)" ]
@@ -144,6 +145,8 @@ case_unruly_commands()
 		"setsid -f sleep 1000"
 	ask '{t["measures"]["left_processes"] for t in trials} == {0, 1}'
 	! pgrep -x sleep -s 0 >/dev/null || fail "a process is left"
+	ask '{t["message"] for t in trials if t["measures"]["left_processes"]} ==
+	     {"left 1 process, which was ended"}'
 	ask 'all(t["whole_ns"] < 100e9 for t in trials)'
 }
 

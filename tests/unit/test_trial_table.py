@@ -205,6 +205,27 @@ class TableTest(unittest.TestCase):
         shutil.rmtree(self.path)
         self.assertNotIn("measures", table.text(self.study(trials=3)))
 
+    def test_timing(self):
+        timing = {"start_ns": {"lower_quartile": 180_000, "median": 190_000,
+                               "upper_quartile": 210_000}, "starts": 50,
+                  "counted_in": "user space", "not_counted": None}
+        study = self.study(trials=3)
+        self.assertNotIn("Starting a program", table.text(study))
+        study.design["timing"] = timing
+        words = " ".join(table.text(study).split())
+        self.assertIn("start Starting a program that ends at once takes 190.0 "
+                      "us here (half of the starts 180.0 us to 210.0 us);",
+                      words)
+        self.assertIn("be counted in user space only.", words)
+        self.assertNotIn("not counted", words)
+        self.assertIn("Starting a program that ends", page.render(study))
+        timing.update(counted_in=None, not_counted="why")
+        self.assertIn("Events of the processor are not counted: why.",
+                      table.text(study))
+        timing.update(counted_in="user space and kernel")
+        self.assertIn("Not all events of the processor are counted: why.",
+                      table.text(study))
+
     def test_beyond_memory(self):
         def alter(trial):
             trial["ranks"][0]["external"] = {

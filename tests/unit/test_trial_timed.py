@@ -30,6 +30,7 @@ def is_running(pid):
 class Timed(unittest.TestCase):
     def setUp(self):
         self.supervisor = self.enterContext(Supervisor(PROGRAMS))
+        self.supervisor.counts_events = True
 
     def shell(self, script, **options):
         return timed.time_command([SHELL, "-c", script], self.supervisor,
@@ -126,12 +127,34 @@ class Timed(unittest.TestCase):
         measures = self.shell(":").measures
         self.assertEqual(tuple(measures), (*timed.FIGURES, "counters"))
         self.assertEqual(tuple(measures["counters"]), timed.COUNTERS)
-        facts = timed.facts(PROGRAMS)
+        facts = timed.facts(PROGRAMS, None)
         unknown = None in measures["counters"].values()
         self.assertEqual(unknown, facts["not_counted"] is not None)
+        self.supervisor.counts_events = False
+        self.assertEqual(self.shell(":").measures["counters"],
+                         dict.fromkeys(timed.COUNTERS))
+
+    def test_of_a_short_command_nothing_is_counted(self):
+        """Which would make its start longer."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "blinkprobe")
+            with open(path, "w", encoding="ascii") as file:
+                file.write("""#!/bin/sh
+                    echo '{"counters": {"cycles": 5, "instructions": null},
+                           "counted_in": "user space",
+                           "not_counted": "why"}'\n""")
+            os.chmod(path, 0o700)
+            programs = Programs(folder)
+            for shortest_ns in (None, 10_000_000):
+                self.assertEqual(
+                    timed.countable(programs, shortest_ns),
+                    {"counted_in": "user space", "not_counted": "why"})
+            found = timed.countable(programs, 9_999_999)
+        self.assertIsNone(found["counted_in"])
+        self.assertIn("shorter than 10 ms", found["not_counted"])
 
     def test_facts_before_the_first_trial(self):
-        facts = timed.facts(PROGRAMS)
+        facts = timed.facts(PROGRAMS, None)
         start_ns = facts["start_ns"]
         self.assertTrue(0 < start_ns["lower_quartile"] <= start_ns["median"]
                         <= start_ns["upper_quartile"])

@@ -8,7 +8,7 @@ makes it doubtful stands right below.
 import shlex
 
 from trials.base import units
-from trials.record import design as designs
+from trials.record import design as designs, timing
 from trials.report import (cost, frame, machine_facts, markup, noise,
                            page_tables, plots, table, transports)
 from trials.statistics.comparison import NOT_SHOWN, TOO_FEW
@@ -218,5 +218,6 @@ def _method(study):
     return markup.section(
         "method", "Method",
         *map(markup.paragraph, (_METHOD[0], order, *_METHOD[1:],
+                                *timing.sentences(study.design),
                                 *([_NOISE] if study.looks else []))),
         source if plots.overview.published(study) else "")

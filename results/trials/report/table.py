@@ -12,7 +12,7 @@ import textwrap
 from trials.base import units
 from trials.base.text_table import as_lines, grid, width, wrapped
 from trials.machine.counters import total
-from trials.record import design as designs
+from trials.record import design as designs, timing
 from trials.cost.energy import headline
 from trials.report import (cost, external, machine_facts, measures, noise,
                            transports)
@@ -77,6 +77,8 @@ def _heading(study):
         lines.append(("memory", memory_words(design)))
     if study.looks:
         lines.append(("noise", noise.words(study)))
+    if design.get("timing"):
+        lines.append(("start", " ".join(timing.sentences(design))))
     if _sweep_words(study):
         lines.append(("sweep", _sweep_words(study)))
     if any(group.comparison for group in study.groups.values()):

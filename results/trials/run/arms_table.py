@@ -8,6 +8,7 @@ import statistics
 
 from trials.base import units
 from trials.base.text_table import as_lines, grid, wrapped
+from trials.record import timing
 from trials.record.design import CONTROL, REFERENCE
 from trials.statistics import comparison, descriptive
 from trials.statistics.racing import is_sample
@@ -51,6 +52,7 @@ def text(record) -> str:
                             design["seed"]))
     parts += [f"skipped: {c['name']}: {c['skipped']}"
               for c in design["configurations"] if c["skipped"]]
+    parts.append("\n".join(map(wrapped, timing.sentences(design))))
     return as_lines("\n\n".join(filter(None, parts)) + "\n")
 
 
@@ -77,7 +79,7 @@ def _table(scenario, rows, seed) -> str:
     table = grid(head, [_cells(row, found.get(row.name), measured, seed)
                         for row in rows])
     title = [] if scenario == "as-is" else [f"{_label(scenario, rows)}:"]
-    return "\n".join([*title, table, "", *_sentences(rows, found)])
+    return "\n".join([*title, table, "", *_sentences(rows, found)]).rstrip()
 
 
 def _label(scenario, rows) -> str:
@@ -136,6 +138,11 @@ def _sentences(rows, found) -> list:
         if failed:
             says.append(wrapped(f"{row.label}: {failed} of {len(row.found)} "
                                 "trials failed and are not in the figures."))
+        left = sum(count > 0 for count in _measures(row, "left_processes"))
+        if left:
+            says.append(wrapped(f"{row.label}: processes were left behind by "
+                                f"{left} of {len(row.trials)} trials, and "
+                                "ended."))
     control = next((row for row in rows if row.role == CONTROL), None)
     if control and found[control.name].verdict() in ("slower", "faster"):
         says.append(wrapped(

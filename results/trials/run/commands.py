@@ -68,6 +68,11 @@ class Commands:
                 "ignores_failure": self._ignores_failure,
                 "warmup_blocks": self._warmup}
 
+    @property
+    def shortest_ns(self) -> int:
+        """What the shortest command took when it was rehearsed."""
+        return min(self.rehearsed_ns.values())
+
     # --- before the first trial -----------------------------------------------
 
     def check(self, refuse_unverified: bool) -> None:

@@ -27,6 +27,8 @@ class Machine:
 
     hosts = None
     devices = None
+    # What a sort takes is not known before the first.
+    shortest_ns = None
     # After so many failures, trials are given up.
     failures_at_most = 10
 

@@ -14,7 +14,7 @@ from trials.base.stdout import print_text
 from trials.cost import energy as energies, penny, price as prices
 from trials.cost.energy import Energy
 from trials.machine import environment
-from trials.record import design as designs, store, sweep as sweeps
+from trials.record import design as designs, store, sweep as sweeps, timing
 from trials.run import (arms, mpirun, options as command_line, summary,
                         timed)
 from trials.run.cluster import Cluster
@@ -97,8 +97,7 @@ def begin(options, programs: Programs, supervisor: Supervisor) -> int:
         command=command_line.command_of(options),
         program_version=programs.version(),
         unsettable=settings(tuning, target),
-        memory_bytes=memory_of(options), price=price, energy=measured,
-        timing=None if target.hosts else timed.facts(programs))
+        memory_bytes=memory_of(options), price=price, energy=measured)
     folders = missing_folders(options.out)
     try:
         target.make_inputs(reuse=False)
@@ -107,6 +106,8 @@ def begin(options, programs: Programs, supervisor: Supervisor) -> int:
             raise Failure("interrupted", "before the first trial")
         if options.trials is None:
             design["trials"] = trials_of(target.rehearsed_ns)
+        if not target.hosts:
+            design["timing"] = timed.facts(programs, target.shortest_ns)
         if price:
             price["penny_sort"] = penny_sort(options, price, programs)
         record = store.Record.create(options.out, design)
@@ -304,6 +305,7 @@ def trials(options, record, target, tuning: Tuning, supervisor: Supervisor,
     trials_at_most = (len(designs.order(record.design, 0))
                       * record.design["trials"])
     progress = Progress(trials_at_most, bool(options.quiet))
+    supervisor.counts_events = timing.counts_events(record.design)
     before = target.describe()
     record.begin_session(before)
     progress.begin(len(record.trials()))

@@ -27,6 +27,8 @@ class Supervisor:
 
     def __init__(self, programs: Programs):
         self.programs = programs
+        # Events of the processor are counted in the process.
+        self.counts_events = False
         self.pid = 0
         self.signal = 0
         # We were stopped, as by Ctrl-Z, and went on.  The runner resets it

@@ -40,6 +40,9 @@ FIGURES = ("user_ns", "system_ns", "max_rss_bytes", "minor_faults",
            "read_bytes", "written_bytes", "left_processes")
 COUNTERS = ("instructions", "cycles", "cache_misses", "branch_misses")
 COUNT = f"--count={','.join(COUNTERS)}"
+# Each event makes a start some 5 us longer: the kernel makes a counter for each
+# new process, and adds it up at its end.
+COUNTED_FROM_NS = 10_000_000
 # Starts that are measured before the first trial, which takes 20 ms.
 STARTS = 50
 
@@ -75,8 +78,10 @@ def time_command(words: list[str], supervisor: Supervisor,
     directory, or a name that is looked for in PATH.  Raises Failure if it can't
     be started, however it ends."""
     environment = ENVIRONMENT if environment is None else environment
-    asked = ["blinkprobe", "run", f"--parent={os.getpid()}", COUNT,
+    asked = ["blinkprobe", "run", f"--parent={os.getpid()}",
              f"--timeout-ms={max(1, round(timeout_s * 1000))}"]
+    if supervisor.counts_events:
+        asked.append(COUNT)
     if directory is not None:
         asked.append(f"--directory={directory}")
     if keeps_stdout:
@@ -155,7 +160,7 @@ def timed_of(document: str, status: int, stderr: str, **others) -> Timed:
     try:
         said = json.loads(document)
         figures = {name: said[name] for name in FIGURES}
-        counters = {name: said["counters"][name] for name in COUNTERS}
+        counters = {name: said["counters"].get(name) for name in COUNTERS}
         return Timed(
             said["begin_unix_ns"], said["begin_monotonic_ns"],
             said["elapsed_ns"], exit_status_of(said), said["signal"],
@@ -219,17 +224,27 @@ def to_ns(seconds: float) -> int:
 
 # --- before the first trial --------------------------------------------------
 
-def facts(programs: Programs) -> dict:
+def facts(programs: Programs, shortest_ns: int | None) -> dict:
     """What is known of all timed runs on this machine, as a design has it:
-    what it takes to start a program that ends at once, and which events of the
-    processor are counted."""
+    what it takes to start a program that ends at once, and whether events of
+    the processor are counted.  They are not if a command is short: this much it
+    has taken, if that is known."""
     starts = json.loads(programs.must_call(
         "blinkprobe", "spawn", f"--rounds={STARTS}").stdout)["samples_ns"]
-    counted = json.loads(programs.must_call(
-        "blinkprobe", "run", COUNT, "--", programs.path("blinkprobe"),
-        "nothing").stdout)
     quartiles = statistics.quantiles(starts, n=4, method="inclusive")
     return {"start_ns": dict(zip(("lower_quartile", "median",
                                   "upper_quartile"), map(round, quartiles))),
-            "starts": len(starts), "counted_in": counted["counted_in"],
-            "not_counted": counted["not_counted"]}
+            "starts": len(starts), **countable(programs, shortest_ns)}
+
+
+def countable(programs: Programs, shortest_ns: int | None) -> dict:
+    said = json.loads(programs.must_call(
+        "blinkprobe", "run", COUNT, "--", programs.path("blinkprobe"),
+        "nothing").stdout)
+    place, why = said["counted_in"], said["not_counted"]
+    if all(count is None for count in said["counters"].values()):
+        place = None
+    elif shortest_ns is not None and shortest_ns < COUNTED_FROM_NS:
+        place, why = None, "a command is shorter than 10 ms, and its start " \
+            "would take some 20 us longer"
+    return {"counted_in": place, "not_counted": why}
