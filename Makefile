@@ -221,9 +221,10 @@ PACKAGES := $(sort $(CHECK_PACKAGES) $(LINT_PACKAGES) $(FUZZ_PACKAGES) chromium 
 
 # bench_cluster.py compares with the first four if they are installed,
 # bench_external.py with a program by g++ and libstxxl-dev, bench_files.py by
-# libhwy-dev.
+# libhwy-dev, bench_overhead.py with hyperfine.
 BENCH_PACKAGES := mpich libmpich-dev openmpi-bin libopenmpi-dev \
-	g++ libstxxl-dev slurmctld slurmd slurm-client munge libhwy-dev python3-venv
+	g++ libstxxl-dev slurmctld slurmd slurm-client munge libhwy-dev python3-venv \
+	hyperfine
 
 # bench_files.py and bench_external.py compare with these, which pip installs
 # into a folder of their own.
