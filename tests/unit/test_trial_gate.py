@@ -249,14 +249,16 @@ class CompareTest(unittest.TestCase):
 
     def asked(self, *more, memory=None, alter=None):
         """A study of a record for which blinktrial was asked this."""
+        trials = [] if "--until=1" in more else ["--trials=40"]
         asked = options.complete(options.parse(
-            ["--scenario=beyond-memory", "--trials=40",
+            ["--scenario=beyond-memory", *trials,
              f"--out=/r{self.count}", "--seed=5", *more]))
         hosts = asked.hosts.split(",") if asked.hosts else None
         devices = asked.input_device and {
             "input": asked.input_device, "output": asked.output_device}
         return self.study(
-            scenarios=asked.scenarios, trials=asked.trials, seed=asked.seed,
+            scenarios=asked.scenarios, trials=asked.trials or 40,
+            seed=asked.seed,
             sweep_text=trial_samples.SWEEP if asked.sweep else None,
             records=asked.records, devices=devices, order=asked.order,
             kind="ascii" if asked.ascii else "binary",
@@ -278,7 +280,9 @@ class CompareTest(unittest.TestCase):
             "energy": ["--energy"], "powercap": ["--energy", "--powercap=/c"],
             "key_file": ["--key-file=/k"], "meter": ["--meter=/m"],
             "noise_limit": ["--noise-limit=5"],
-            "noise_wait": ["--noise-wait=9"]}
+            "noise_wait": ["--noise-wait=9"], "until": ["--until=1"],
+            "max_trials": ["--until=1", "--max-trials=9"],
+            "max_time": ["--until=1", "--max-time=9"]}
         self.assertEqual(
             {*others, "commands", *options.OF_COMMANDS},
             {*options.LASTING, *options.REPLACEABLE, "show_output"})

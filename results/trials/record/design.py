@@ -173,18 +173,19 @@ def make(scenarios: list[str], sweep: Optional[Sweep], trials: int, seed: int,
          command: tuple = (), program_version: Optional[str] = None,
          unsettable: Optional[Unsettable] = None,
          memory_bytes: Optional[int] = None,
+         until: Optional[dict] = None,
          price: Optional[dict] = None, energy: Optional[dict] = None) -> dict:
     """The document design.json.
 
-    `trials` is the number of blocks.  `unsettable` says what this machine can't
-    be told: a function of a parameter and its value that returns the reason or
-    None, or a mapping from such pairs to reasons.  `devices` has the paths of
-    "input" and "output" if they are block devices.  `memory_bytes` is what the
-    sorter may take in beyond-memory, if that is one of the scenarios.  `price`:
-    see cost/price.py, `energy`: see cost/energy.py, and `timing`: see
-    run/timed.py, facts().  `arms` are names and commands that are timed instead
-    of blinksort, the reference first, and `commands` is what is the same for
-    all: see schema/design.schema.json.
+    `trials` is the number of blocks, or the most of them if `until`, see
+    statistics/precision.py, ends the run. `unsettable` says what this machine
+    can't be told: a function of a parameter and its value that returns the
+    reason or None, or a mapping from such pairs to reasons. `devices` has the
+    paths of "input" and "output" if they are block devices. `memory_bytes` is
+    what the sorter may take in beyond-memory, if that is one of the scenarios.
+    `price`: see cost/price.py, `energy`: see cost/energy.py. `arms` are names
+    and commands that are timed instead of blinksort, the reference first, and
+    `commands` is what is the same for all: see schema/design.schema.json.
     """
     _check(scenarios, trials, order)
     configurations = [_configuration(REFERENCE, REFERENCE, {})]
@@ -203,6 +204,7 @@ def make(scenarios: list[str], sweep: Optional[Sweep], trials: int, seed: int,
         "command": list(command),
         "seed": seed,
         "trials": trials,
+        "until": until,
         "order": order,
         "scenarios": list(scenarios),
         "hosts": list(hosts) if hosts else None,
@@ -295,16 +297,24 @@ def _none_dropped(_block):
     return frozenset()
 
 
+def _never_ends(_block):
+    return None
+
+
 def schedule(design: dict,
              dropped: Callable[[int], set] = _none_dropped,
+             ends: Callable[[int], Optional[str]] = _never_ends,
              ) -> Iterator[Planned]:
     """All trials in order.
 
-    `dropped` is asked when a block begins, with its number, what racing has
-    dropped before it; at that time all trials before it have been run.
+    Both functions are asked when a block begins, with its number, and at that
+    time all trials before it have been run: `dropped`, what racing has dropped
+    before it; `ends`, why it is not run, nor any further one.
     """
     trial = 0
     for block in range(design["trials"]):
+        if ends(block):
+            return
         for position, (scenario, name) in enumerate(
                 order(design, block, dropped(block))):
             yield Planned(trial, block, position, scenario, name)

@@ -15,6 +15,7 @@ from trials.base import documents
 from trials.base.failure import Failure, of_file
 from trials.record import acceptance, design as designs
 from trials.record.sweep import RANKS, ranks_of
+from trials.statistics.precision import Precision
 from trials.statistics.racing import Race
 
 FOLDER = os.path.realpath(os.path.join(os.path.dirname(__file__),
@@ -235,8 +236,10 @@ def order_complaints(trial, planned) -> Iterator[str]:
 
 def _check_trials(path, design, complaints):
     seen = []
-    race = Race(design)
-    schedule = designs.schedule(design, lambda block: race.dropped(seen, block))
+    race, precision = Race(design), Precision(design)
+    schedule = designs.schedule(
+        design, lambda block: race.dropped(seen, block),
+        lambda block: precision.ends(seen, block))
     tunings = {c["name"]: c["tuning"] for c in design["configurations"]}
     for number, trial in _lines(path, complaints):
         found = ([] if trial is None

@@ -22,6 +22,7 @@ from typing import Iterable, Iterator, Optional
 from trials.base import documents
 from trials.base.failure import FILE, Failure, of_file
 from trials.record import design as designs, schema
+from trials.statistics.precision import Precision
 from trials.statistics.racing import Race
 
 DESIGN = "design.json"
@@ -120,9 +121,10 @@ class _Sequence:
 
     def __init__(self, design: dict):
         self.trials: list[dict] = []
-        race = Race(design)
+        race, precision = Race(design), Precision(design)
         self._planned: Iterator[designs.Planned] = designs.schedule(
-            design, lambda block: race.dropped(self.trials, block))
+            design, lambda block: race.dropped(self.trials, block),
+            lambda block: precision.ends(self.trials, block))
         self.next: Optional[designs.Planned] = next(self._planned, None)
 
     def complaint(self, trial: dict) -> Optional[str]:

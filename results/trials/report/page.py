@@ -175,7 +175,10 @@ _METHOD = (
     "started until it has been reaped; on a cluster from the first datagram "
     "to the last reply. No time is left out; failed trials have none.",
     "The interval of the median is of order statistics and holds for any "
-    "distribution; percentiles are interpolated (Hyndman and Fan's 7).",
+    "distribution, if trials do not depend on each other: where neighbours "
+    "have the autocorrelation 0.3, those of 95 % hold the median in about 9 "
+    "runs of 10, and with 0.8 in 6; percentiles are interpolated (Hyndman and "
+    "Fan's 7).",
     "Verdicts are by blocks: each block in which both succeeded gives the "
     "ratio of the configuration's time to the reference's, so that what slows "
     "both is in neither verdict nor ratio. The test is Wilcoxon's, of signed "

@@ -16,7 +16,8 @@ from trials.scenario.conditions import DEFAULT_MEMORY_BYTES
 # are read beside the trials.
 LISTED = ("hosts", "work", "input_device", "output_device", "unverified",
           "noise_limit", "noise_wait", "inputs", "outputs", "stdin", "warmup")
-WITHOUT_EFFECT = ("scenarios", "sweep", "trials", "seed", "key_file", "price",
+WITHOUT_EFFECT = ("scenarios", "sweep", "trials", "until", "max_trials",
+                  "max_time", "seed", "key_file", "price",
                   "energy", "powercap", "meter", "commands", "command_name",
                   "parameter_list", "parameter_scan", "parameter_step_size",
                   "reference", "setup", "prepare", "conclude", "cleanup")

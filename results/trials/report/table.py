@@ -16,6 +16,7 @@ from trials.record import design as designs, timing
 from trials.cost.energy import headline
 from trials.report import (cost, external, machine_facts, measures, noise,
                            transports)
+from trials.statistics import precision
 from trials.statistics.comparison import NOT_SHOWN, TOO_FEW
 
 # benchstat's sign for "no significant difference".
@@ -73,6 +74,9 @@ def _heading(study):
              ("blinksort", design["program_version"]), _timed_words(design),
              ("trials", f"{units.count(len(study.run.trials))} in order of "
                         f"{design['order']}, seed {design['seed']}")]
+    ended = precision.sentence(design, study.run.trials)
+    if ended:
+        lines.append(("until", ended))
     if design.get("memory_bytes"):
         lines.append(("memory", memory_words(design)))
     if study.looks:

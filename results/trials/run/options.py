@@ -18,6 +18,9 @@ DEFAULT_RECORDS = 1_000_000
 DEFAULT_NOISE_WAIT_S = 60
 NOISE_WAIT_AT_MOST_S = 86400
 UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
+# Where --until ends a run: no more blocks and seconds than these.
+DEFAULT_MAX_TRIALS = 1000
+DEFAULT_MAX_TIME_S = 600
 DEFAULT_SHELL = "/bin/sh"
 # Options of hyperfine, which users may expect: what to do instead.
 HINTS = {
@@ -27,13 +30,13 @@ HINTS = {
 }
 # Options that define a record: --resume goes on with these, and they can't be
 # others.
-LASTING = ("scenarios", "trials", "sweep", "hosts", "work", "input_device",
-           "output_device", "records", "ascii", "seed", "order", "unverified",
-           "cache_bytes", "memory", "price", "energy", "powercap", "shell",
-           "setup", "prepare", "conclude", "cleanup", "command_name",
-           "parameter_list", "parameter_scan", "parameter_step_size",
-           "reference", "warmup", "ignore_failure", "inputs", "outputs",
-           "stdin", "commands")
+LASTING = ("scenarios", "trials", "until", "max_trials", "max_time", "sweep",
+           "hosts", "work", "input_device", "output_device", "records",
+           "ascii", "seed", "order", "unverified", "cache_bytes", "memory",
+           "price", "energy", "powercap", "shell", "setup", "prepare",
+           "conclude", "cleanup", "command_name", "parameter_list",
+           "parameter_scan", "parameter_step_size", "reference", "warmup",
+           "ignore_failure", "inputs", "outputs", "stdin", "commands")
 # What only trials of commands take, and what they do not.
 OF_COMMANDS = ("shell", "setup", "prepare", "conclude", "cleanup",
                "command_name", "parameter_list", "parameter_scan",
@@ -54,14 +57,15 @@ Usage: blinktrial [OPTION]... COMMAND...                    --help=commands
        blinktrial characterise --out=DIR [-w HOSTS] [--key-file=FILE]
                   [--work=DIR] [--file=FILE]... [--write] [--quick]
        blinktrial validate DIR
-Time blinksort, or any commands, repeatedly, in a random order, and record each
-trial.
+Time blinksort, or commands, repeatedly, in a random order, and record trials.
 
   --scenario=NAME,...  run under these conditions: pagecache (the input is in
                        the page cache), cache (files are read and written past
                        it), platter (the same, and flushed to the medium),
                        beyond-memory (by way of scratch files)
   --trials=N           run N trials of each configuration in each scenario
+  --until=PERCENT      or until each ratio is known so well, within
+                       --max-trials=N (1000) and --max-time=SECONDS (600)
   --out=DIR            put the record into DIR, a new or empty folder
   --resume             continue the record in DIR, with its options
   --sweep=FILE         vary the parameters in FILE, each in a line such as
@@ -70,8 +74,7 @@ trial.
                        control
   --records=N          sort N records (1000000)
   --ascii              sort records of printable characters
-  --order=ORDER        shuffle each block (blocks, the default), or keep one
-                       order (sequence)
+  --order=ORDER        blocks (each is shuffled; the default) or sequence
   --seed=N             derive the order from N (random)
   -w HOSTS             sort on these nodes, in the notation of blinksh
   --key-file=FILE      read the cluster's key from FILE ($BLINK_KEY)
@@ -118,6 +121,10 @@ A COMMAND is split into words as a shell does it, and run without a shell.
 
   --out=DIR             keep a record in DIR, for blinkreport and --resume
   -r, --trials=N        run N blocks (3 s for each command, but 10 at least)
+  --until=PERCENT       or run blocks until half the 95 % interval of each ratio
+                        is at most PERCENT of it,
+  --max-trials=N        but so many blocks at the most (1000),
+  --max-time=SECONDS    and so long (600)
   -n, --command-name=NAME
                         name a command, in the order of the commands
   -L, --parameter-list VAR VALUE,...
@@ -219,6 +226,15 @@ def noise_limit(text: str) -> Limit:
     return Limit(float(found[1]), bool(found[2]))
 
 
+def percentage(text: str) -> float:
+    """1, 0.5 or 0.5%."""
+    found = re.fullmatch(r"([0-9]{1,3}(?:\.[0-9]{1,6})?)%?", text)
+    if not found or not 0 < float(found[1]) <= 100:
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is not a percentage, such as 1 or 0.5%")
+    return float(found[1])
+
+
 def given(text: str) -> str:
     """Refuse an empty text, such as a variable that a script has not set."""
     if not text:
@@ -253,6 +269,9 @@ def parser() -> Parser:
     add = found.add_argument
     add("--scenario", dest="scenarios", type=names)
     add("--trials", "-r", "--runs", type=whole_number(1, TRIALS_AT_MOST))
+    add("--until", type=percentage)
+    add("--max-trials", type=whole_number(1, TRIALS_AT_MOST))
+    add("--max-time", type=whole_number(1, NOISE_WAIT_AT_MOST_S * 30))
     add("--out", type=path)
     add("--sweep", type=sweep_path)
     add("-w", dest="hosts", type=given)
@@ -337,13 +356,23 @@ def parse(arguments: list[str]) -> argparse.Namespace:
                         ("output_device", "input_device")):
         if getattr(options, name) and not getattr(options, other):
             raise Failure(spelled(name), f"needs {spelled(other)}", USAGE)
+    expect_one_end(options)
     expect_no_verb(options.commands)
     if options.commands or options.reference:
         refuse(options, OF_SORTS, "is for trials of blinksort, not of commands")
         return options
     refuse(options, OF_COMMANDS, "needs a command to time")
-    require(options, ["scenarios", "trials", "out"])
+    require(options, ["scenarios", "out",
+                      *([] if options.until else ["trials"])])
     return options
+
+
+def expect_one_end(options) -> None:
+    """Failure: two options say otherwise when the run ends."""
+    if options.until is None:
+        refuse(options, ("max_trials", "max_time"), "needs --until")
+    else:
+        refuse(options, ("trials",), "not with --until: see --max-trials")
 
 
 def expect_no_verb(commands: list[str]) -> None:

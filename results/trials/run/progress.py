@@ -21,8 +21,10 @@ class Progress:
     number of trials and their time are told once each."""
 
     def __init__(self, total: int, quiet: bool = False, stream=sys.stderr,
-                 tell=print_text):
+                 tell=print_text, is_most: bool = False):
+        """is_most: there may be fewer than this total."""
         self._total = total
+        self._most = "at most " if is_most else ""
         self._stream = stream
         self._drawn = 0  # columns of the line that stands there
         self._says_nothing = quiet
@@ -35,7 +37,7 @@ class Progress:
     def begin(self, done: int) -> None:
         """Tell the trials of a session before the first one: `done` ones are
         recorded."""
-        self._tell_once(f"{self._total - done} trials to run")
+        self._tell_once(f"{self._most}{self._total - done} trials to run")
 
     def show(self, done: int, failed: int) -> None:
         """Redraw the line after a trial: `done` trials are recorded."""
@@ -49,7 +51,8 @@ class Progress:
                 self._tell_once(f"trial {done} of {self._total}, about "
                                 f"{clock(left_ns)} left")
             return
-        text = f"trial {done} of {self._total}, {clock(left_ns)} left"
+        text = (f"trial {done} of {self._most}{self._total}, "
+                f"{clock(left_ns)} left")
         if failed:
             text += f", {failed} failed"
         self._draw(text)

@@ -11,6 +11,7 @@ from trials.base import text_table
 from trials.base.failure import FAILED, FILE, USAGE, Failure, of_file
 from trials.base.programs import Programs
 from trials.base.stdout import print_text
+from trials.base.text_table import wrapped
 from trials.cost import energy as energies, penny, price as prices
 from trials.cost.energy import Energy
 from trials.machine import environment
@@ -29,6 +30,7 @@ from trials.run.supervisor import Supervisor
 from trials.scenario.conditions import BeyondMemory, DEFAULT_MEMORY_BYTES
 from trials.scenario.inputs import RECORD_BYTES
 from trials.scenario.tuning import Tuning, Unavailable
+from trials.statistics import precision
 from trials.statistics.racing import is_sample
 
 # blinksort takes them only with --cluster.
@@ -88,7 +90,8 @@ def begin(options, programs: Programs, supervisor: Supervisor) -> int:
     target.check(not options.unverified)
     tuning = Tuning(programs, options.hosts, options.key_file)
     design = designs.make(
-        options.scenarios, sweep, options.trials or LEAST_TRIALS, options.seed,
+        options.scenarios, sweep, blocks_of(options), options.seed,
+        until=until_of(options),
         arms=[(arm.name, arm.document()) for arm in commands],
         commands=target.design if commands else None, hosts=target.hosts,
         devices=target.devices, records=options.records,
@@ -104,7 +107,7 @@ def begin(options, programs: Programs, supervisor: Supervisor) -> int:
         rehearse(design, target, tuning, supervisor)
         if supervisor.signal:
             raise Failure("interrupted", "before the first trial")
-        if options.trials is None:
+        if options.trials is None and options.until is None:
             design["trials"] = trials_of(target.rehearsed_ns)
         if not target.hosts:
             design["timing"] = timed.facts(programs, target.shortest_ns)
@@ -121,6 +124,22 @@ def begin(options, programs: Programs, supervisor: Supervisor) -> int:
     with record:
         return trials(options, record, target, tuning, supervisor, programs,
                       energy)
+
+
+def blocks_of(options) -> int:
+    """The number of blocks, or the most of them; of commands it may be found
+    when each has run once."""
+    if options.until is not None:
+        return options.max_trials or command_line.DEFAULT_MAX_TRIALS
+    return options.trials or LEAST_TRIALS
+
+
+def until_of(options) -> dict | None:
+    """The member `until` of a design."""
+    if options.until is None:
+        return None
+    return {"percent": options.until, "max_seconds":
+            options.max_time or command_line.DEFAULT_MAX_TIME_S}
 
 
 def trials_of(rehearsed_ns: dict) -> int:
@@ -304,7 +323,8 @@ def trials(options, record, target, tuning: Tuning, supervisor: Supervisor,
     # Racing may drop some of them.
     trials_at_most = (len(designs.order(record.design, 0))
                       * record.design["trials"])
-    progress = Progress(trials_at_most, bool(options.quiet))
+    progress = Progress(trials_at_most, bool(options.quiet),
+                        is_most=record.design.get("until") is not None)
     supervisor.counts_events = timing.counts_events(record.design)
     before = target.describe()
     record.begin_session(before)
@@ -339,6 +359,9 @@ def say(options, record, programs: Programs) -> None:
         text = arms_table.text(record)
     else:
         text = summary.text(record)
+    ended = precision.sentence(record.design, record.trials())
+    if ended:
+        text += f"\n{wrapped(ended)}\n"
     if options.is_kept:
         text += ("\nSee the results: "
                  + programs.words("blinkreport", options.out) + "\n")

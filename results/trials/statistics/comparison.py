@@ -150,7 +150,7 @@ class Comparison:
 def compare(reference_ns, samples_ns, seed: int, blocks=None) -> Comparison:
     """`blocks`: the block of each sample, as (of the reference's, of these);
     without it the verdict stands on the two-sample test."""
-    reference, samples = _whole(reference_ns), _whole(samples_ns)
+    reference, samples = whole(reference_ns), whole(samples_ns)
     return Comparison(
         n_reference=len(reference), n=len(samples),
         blocked=blocked(reference, samples, blocks) if blocks else None,
@@ -264,7 +264,7 @@ def signed_rank_test(differences):
 
 def shift(reference_ns, samples_ns, confidence=CONFIDENCE):
     """The shift in ns, and its Interval or None."""
-    minus, plus = np.sort(-_whole(reference_ns)), np.sort(_whole(samples_ns))
+    minus, plus = np.sort(-whole(reference_ns)), np.sort(whole(samples_ns))
 
     def count(limit):
         return int(np.searchsorted(plus, limit - minus, side="right").sum())
@@ -286,7 +286,7 @@ def shift_ratio(reference_ns, samples_ns, confidence=CONFIDENCE):
 def paired_shift(differences_ns, confidence=CONFIDENCE):
     """The same of one set of differences: by the means of all pairs, each
     with itself too (Walsh averages)."""
-    differences = np.sort(_whole(differences_ns))
+    differences = np.sort(whole(differences_ns))
     n = len(differences)
 
     def count(limit):
@@ -374,7 +374,7 @@ def subset_sum_counts(numbers):
 # --- the rest -----------------------------------------------------------------
 
 
-def _whole(samples_ns):
+def whole(samples_ns):
     return np.rint(samples_ns).astype(np.int64)
 
 
@@ -383,8 +383,8 @@ def _log_ratios(reference, samples, blocks):
     LOG_UNIT."""
     below, above = (_by_block(times.tolist(), numbers) for times, numbers
                     in zip((reference, samples), blocks))
-    return _whole([math.log(above[block] / below[block]) / LOG_UNIT
-                   for block in above if block in below])
+    return whole([math.log(above[block] / below[block]) / LOG_UNIT
+                  for block in above if block in below])
 
 
 def _by_block(times, blocks):

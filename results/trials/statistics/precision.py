@@ -1,0 +1,147 @@
+"""When are the times known well enough to run no more?
+
+`until` of a design asks for intervals that are so narrow: half the width of the
+95 % interval of each ratio to the reference, over the ratio, is at most so many
+percent; of a reference without any other configuration, that of its median.
+Neither a test nor a verdict decides: to look often until something is
+significant finds differences that are not there, but how narrow an interval is
+says nothing of where it lies.
+
+Something it does say even so: the narrowest of many intervals is one whose
+times happened to differ little. Looking from the tenth block on costs up to
+two points of the coverage of 95 %; from block 20 on, and each time a quarter
+later, it costs less than a simulation of 300 runs can tell
+(tests/soak/coverage.py). The idea is that of Y. Chow and H. Robbins, On the
+asymptotic theory of fixed-width sequential confidence intervals for the mean,
+Annals of Mathematical Statistics 36 (1965).
+
+That follows from the design and the recorded trials alone, as the verdicts of
+racing do: a run that is resumed, or read later, comes to the same end.
+"""
+
+from typing import Iterator, NamedTuple, Optional
+
+from trials.statistics.racing import is_sample
+
+FIRST_LOOK = 20
+GROWTH = 1.25
+# Why a run has ended.
+NARROW, TIME = "narrow", "time"
+
+
+class Width(NamedTuple):
+    """How well a configuration is known."""
+    scenario: str
+    configuration: str
+    percent: Optional[float]  # None: too few samples for an interval
+
+
+def looks() -> Iterator[int]:
+    """The blocks before which the intervals are looked at."""
+    block = FIRST_LOOK
+    while True:
+        yield block
+        block = int(block * GROWTH)
+
+
+def widths(design: dict, trials: list[dict]) -> list[Width]:
+    """Half the interval of each configuration that still runs, beside the
+    reference unless it is the only one."""
+    found = []
+    last = max((trial["block"] for trial in trials), default=0)
+    running = {trial["configuration"] for trial in trials
+               if trial["block"] == last}
+    reference = next(c["name"] for c in design["configurations"]
+                     if c["role"] == "reference")
+    others = [c["name"] for c in design["configurations"]
+              if c["name"] in running and c["name"] != reference]
+    for scenario in design["scenarios"]:
+        samples = _samples(trials, scenario)
+        known = samples.get(reference, ([], []))
+        for name in others or [reference]:
+            interval, middle = _interval(known, samples.get(name, ([], [])),
+                                         name == reference, design["seed"])
+            found.append(Width(scenario, name, interval and 50 * (
+                interval.high - interval.low) / middle))
+    return found
+
+
+def _samples(trials, scenario):
+    """name -> (times, their blocks)"""
+    samples = {}
+    for trial in trials:
+        if trial["scenario"] == scenario and is_sample(trial):
+            times_ns, blocks = samples.setdefault(trial["configuration"],
+                                                  ([], []))
+            times_ns.append(trial["whole_ns"])
+            blocks.append(trial["block"])
+    return samples
+
+
+def _interval(reference, other, is_alone, seed):
+    # Half a second to import, and most runs do not ask.
+    from trials.statistics import comparison, descriptive
+    if not reference[0] or not other[0]:
+        return None, None
+    if is_alone:
+        summary = descriptive.summarise(reference[0], seed)
+        return summary.median_interval_ns, summary.median_ns
+    found = comparison.blocked(comparison.whole(reference[0]),
+                               comparison.whole(other[0]),
+                               (reference[1], other[1]))
+    return found.ratio_interval, found.ratio
+
+
+def spent_ns(trials: list[dict]) -> int:
+    """The time that all trials took, with all that was done for them."""
+    return sum((trial["whole_ns"] or 0) + sum(
+        trial["runner"][name] for name in
+        ("prepare_ns", "check_ns", "tuning_ns", "noise_ns", "overhead_ns")
+        if trial["runner"].get(name)) for trial in trials)
+
+
+class Precision:
+    """The end of one run; asked in the order of blocks."""
+
+    def __init__(self, design: dict):
+        self._design = design
+        self._until = design.get("until")
+        self._looks = looks()
+        self._next_look = next(self._looks)
+
+    def ends(self, trials: list[dict], block: int) -> Optional[str]:
+        """Why no more blocks than those before this one are run, by all trials
+        before it: NARROW or TIME; None: there are more."""
+        if self._until is None or block == 0:
+            return None
+        if block == self._next_look:
+            self._next_look = next(self._looks)
+            if all(width.percent is not None
+                   and width.percent <= self._until["percent"]
+                   for width in widths(self._design, trials)):
+                return NARROW
+        if spent_ns(trials) >= self._until["max_seconds"] * 1e9:
+            return TIME
+        return None
+
+
+def sentence(design: dict, trials: list[dict]) -> Optional[str]:
+    """Why the run has ended, and how well the least known configuration is
+    known; None where that was not asked for."""
+    until = design.get("until")
+    if until is None or not trials:
+        return None
+    worst = max(widths(design, trials),
+                key=lambda width: float("inf") if width.percent is None
+                else width.percent)
+    known = ("no interval yet" if worst.percent is None
+             else f"±{worst.percent:.2g} %")
+    blocks = max(trial["block"] for trial in trials) + 1
+    if worst.percent is not None and worst.percent <= until["percent"]:
+        why = f"each is known to {until['percent']:g} % or better"
+    elif blocks >= design["trials"]:
+        why = f"{design['trials']} are all that are allowed"
+    else:
+        why = "the time is over, or the run was interrupted"
+    return (f"{blocks} blocks: {why}; the least known is "
+            f"{worst.configuration} ({known}).")
