@@ -19,6 +19,7 @@ class Programs:
 
     def must_call(self, name, *arguments):
         assert (name, arguments[0]) == ("blinkprobe", "noise")
+        self.asked = arguments[1:]
         if self.done.returncode:
             raise Failure(name, self.done.stderr, FAILED)
         return self.done
@@ -44,6 +45,12 @@ class Probe(unittest.TestCase):
     def test_probe_is_read(self):
         found = machine.watch(Programs(json.dumps(DOCUMENT)))
         self.assertEqual(found, {"noise": DOCUMENT, "message": None})
+
+    def test_it_is_watched_for_as_long_as_is_asked_for(self):
+        programs = Programs(json.dumps(DOCUMENT))
+        for times, asked in (((), "50"), ((5,), "5")):
+            machine.watch(programs, *times)
+            self.assertEqual(programs.asked, (f"--time-ms={asked}",))
 
     def test_probe_that_fails_leaves_a_message(self):
         for programs, why in (

@@ -3,15 +3,17 @@
 import os
 import resource
 import signal
+import subprocess
 import tempfile
 import threading
 import time
 import unittest
+from unittest import mock
 
 import unit
 from trials.base.failure import Failure
 from trials.base.programs import Programs
-from trials.run import timed
+from trials.run import supervisor, timed
 from trials.run.supervisor import Supervisor
 
 PROGRAMS = Programs(os.environ.get("BIN") or str(unit.ROOT / "bin"))
@@ -336,6 +338,29 @@ class Timed(unittest.TestCase):
         ender.join()
         self.assertEqual(self.supervisor.signal, signal.SIGTERM)
         self.assertEqual(done.exit_status, 128 + signal.SIGTERM)
+
+    def test_a_pipe_without_another_end_is_not_asked_again(self):
+        """The process lives until it was read three times."""
+        process = subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE)
+        self.addCleanup(process.wait)
+        end, other_end = os.pipe()
+        os.close(other_end)
+        self.addCleanup(os.close, end)
+        self.supervisor.pid = process.pid
+        reads = []
+
+        def read(_):
+            reads.append(len(reads))
+            if len(reads) == 3:
+                process.stdin.close()
+            return b""
+        with mock.patch.object(supervisor, "read_some", read):
+            waiter = threading.Timer(0.1, process.stdin.close)
+            waiter.start()
+            self.assertEqual(self.supervisor.wait(end, 100), (b"", 0))
+            waiter.join()
+        # Once in the loop, and once at the end.
+        self.assertEqual(len(reads), 2)
 
     def test_what_nohup_ignores_stays_ignored(self):
         self.supervisor.__exit__()

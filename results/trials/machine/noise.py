@@ -7,6 +7,9 @@ from trials.base.failure import Failure
 
 # Long enough for an ordinary scheduler to give each of two threads its turns.
 TIME_MS = 50
+# Beside commands that are short, the looks themselves are not to take most of a
+# user's time; many of them see what one does not.
+LEAST_TIME_MS = 5
 _KNOWN = ("time_ns", "threshold_ns", "histogram_below_ns",
           "balloon_inflated_pages", "balloon_deflated_pages",
           "memory_change_bytes")
@@ -14,12 +17,12 @@ _OF_CPU = ("cpu", "lost_percent", "count", "longest_ns", "histogram",
            "steal_ns", "frequency_khz")
 
 
-def watch(programs) -> dict:
+def watch(programs, time_ms: int = TIME_MS) -> dict:
     """What the probe has printed, as {"noise": DOCUMENT, "message": None}, or
     no document and why there is none."""
     try:
         done = programs.must_call("blinkprobe", "noise",
-                                  f"--time-ms={TIME_MS}")
+                                  f"--time-ms={time_ms}")
         return {"noise": json.loads(done.stdout), "message": None}
     except Failure as reason:
         return {"noise": None, "message": str(reason)}

@@ -38,8 +38,9 @@ OF_CLUSTERS = {"sort.plain", "sort.schedule", "sort.transport",
                "sort.by-reference", "sort.payload"}
 # A run that was killed before it had a record leaves these.
 LEFT_OVER = {"work", store.TRIALS, f"{store.DESIGN}.new"}
-# Where no number of trials is asked for: a command is run as often as fits into
-# so many seconds, by its slowest rehearsal, but so many times at least.
+# Where no number of trials is asked for: each command is run as often as fits
+# into so many seconds, by the longest rehearsal and what is off its clock, but
+# so many times at least.
 COMMAND_S = 3.0
 LEAST_TRIALS, MOST_TRIALS = 10, 1000
 
@@ -143,7 +144,7 @@ def until_of(options) -> dict | None:
 
 
 def trials_of(rehearsed_ns: dict) -> int:
-    """The number of blocks, by what each command has taken once."""
+    """The number of blocks, by what a trial of each command has taken once."""
     fits = math.ceil(COMMAND_S * 1e9 / max(rehearsed_ns.values()))
     return min(max(LEAST_TRIALS, fits), MOST_TRIALS)
 

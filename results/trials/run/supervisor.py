@@ -77,7 +77,12 @@ class Supervisor:
                 if signalled in ready:
                     os.read(signalled, 64)
                 if pipe in ready:
-                    kept += read_some(pipe)[:kept_bytes - len(kept)]
+                    more = read_some(pipe)
+                    kept += more[:kept_bytes - len(kept)]
+                    if not more:
+                        # Its other end is closed, of which poll would tell
+                        # again and again until the process has ended.
+                        poll.unregister(pipe)
                 if self.signal and not told:
                     told = True
                     with contextlib.suppress(ProcessLookupError):
