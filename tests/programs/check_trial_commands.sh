@@ -44,9 +44,10 @@ case_table()
 	expect_empty err
 	expect_match '^  1  true$' out
 	expect_match '^  2  sleep 0.02$' out
-	expect_match '^1 +6 +[0-9.]+ [mu]s \[' out
-	expect_match '^1 again +6 ' out
-	expect_match '^2 +6 +[0-9.]+ ms \[[0-9., ]+\] +[0-9.]+ \[[0-9., ]+\] ' out
+	expect_match '^6 runs of each:$' out
+	expect_match '^1 +[0-9.]+ [mu]s \[' out
+	expect_match '^1 again +[0-9]' out
+	expect_match '^2 +[0-9.]+ ms \[[0-9., ]+\] +[0-9.]+ \[[0-9., ]+\] ' out
 	expect_match 'Starting a program that ends at once takes [0-9.]+ [mun]?s' out
 	! grep 'See the results' out || fail "of no record"
 	[ "$(awk 'length > 80' out)" = "" ] || fail "wider than a terminal"

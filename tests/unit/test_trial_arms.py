@@ -35,10 +35,10 @@ class Arms(unittest.TestCase):
 
     def test_values(self):
         found = arms_of("-L", "n", "1,2", "-L", "m", "x,y", "a {n} {m} {o}",
-                        "b", "--setup=s {n}", "-n", "first {n}")
+                        "b", "--setup=s {n}", "-n", "first {n}{m}")
         self.assertEqual(
             [arm.name for arm in found],
-            ["first 1", "a 1 y {o}", "a 2 x {o}", "a 2 y {o}",
+            ["first 1x", "first 1y", "first 2x", "first 2y",
              "b", "b (2)", "b (3)", "b (4)"])
         self.assertEqual(found[3].setup, "s 2")
         self.assertEqual(found[3].values, {"n": "2", "m": "y"})
@@ -68,9 +68,42 @@ class Arms(unittest.TestCase):
         self.assertEqual(names_of("a", "--reference=c"), ["c", "a"])
         self.assertEqual(names_of("--reference=c"), ["c"])
 
+    def test_names(self):
+        """Each of one command with all values, or of one arm."""
+        variable = ("-L", "n", "1,2", "a {n}", "b {n}")
+        self.assertEqual(names_of(*variable, "-n", "x{n}"),
+                         ["x1", "x2", "b 1", "b 2"])
+        self.assertEqual(names_of(*variable, "-nw", "-nx", "-ny"),
+                         ["w", "x", "y", "b 2"])
+
+    def test_reference_among_values(self):
+        """It is the one with these values, and one that is added runs once."""
+        variable = ("-L", "n", "1,2", "a {n}", "-nA{n}")
+        self.assertEqual(names_of(*variable, "--reference=a 2"), ["A2", "A1"])
+        self.assertEqual(names_of(*variable, "--reference=a {n}"),
+                         ["A1", "A2"])
+        self.assertEqual(names_of(*variable, "--reference=b"),
+                         ["b", "A1", "A2"])
+
+    def test_shell_in_words_of_hyperfine(self):
+        for none in ("-N", "--shell=none", "-Snone"):
+            self.assertEqual(arms_of("a b", none)[0].words, ("a", "b"))
+        self.assertEqual(arms_of("a | b", "-Sdefault")[0].words,
+                         ("/bin/sh", "-c", "a | b"))
+
+    def test_files_of_hyperfine_have_hints(self):
+        self.refused("--stdin", "a", "--input=null")
+        for where in ("null", "pipe", "inherit"):
+            self.refused("--show-output", "a", f"--output={where}")
+
     def test_hooks(self):
         self.assertEqual([arm.prepare for arm in arms_of("a", "b", "-p", "x")],
                          ["x", "x"])
+        self.assertEqual([arm.prepare for arm in arms_of(
+            "a", "a", "-p", "x", "-p", "y")], ["x", "y"])
+        self.assertEqual([(arm.text, arm.prepare) for arm in arms_of(
+            "a", "b", "-p", "x", "-p", "y", "-p", "z", "--reference=c")],
+            [("c", "x"), ("a", "y"), ("b", "z")])
         self.refused("--conclude: is given 2 times for 3 commands",
                      "a", "b", "c", "-C", "x", "-C", "y")
         self.refused("--command-name: is given 2 times for 1",

@@ -7,9 +7,10 @@ what clears up behind it is run by /bin/sh, off the clock.
 
 import decimal
 import itertools
+import math
 import re
-from dataclasses import dataclass, field, replace
-from typing import Mapping
+from dataclasses import dataclass, field
+from typing import Mapping, NamedTuple
 
 from trials.base.failure import USAGE, Failure
 from trials.run import words
@@ -41,30 +42,64 @@ class Arm:
                 "cleanup": self.cleanup, "values": dict(self.values)}
 
 
+class _Wanted(NamedTuple):
+    """A command as it stands on the command line, with values for it."""
+    number: int  # what is prepared for each command is given in this order
+    template: str
+    values: Mapping[str, str]
+    name: str | None
+
+    @property
+    def text(self) -> str:
+        return _fill(self.template, self.values)
+
+    def is_meant(self, text: str | None) -> bool:
+        return text in (self.template, self.text)
+
+
 def of_options(options, environment: Mapping[str, str]) -> list[Arm]:
     """The arms, the reference first.  The options have what options.parser()
     gives them; absent ones are None."""
-    texts = list(options.commands)
-    reference = 0
-    if options.reference is not None:
-        if options.reference not in texts:
-            texts.insert(0, options.reference)
-        reference = texts.index(options.reference)
-    combinations = list(_combinations(options))
-    if len(texts) * len(combinations) > ARMS_AT_MOST:
-        raise Failure("--parameter-list", f"makes more than {ARMS_AT_MOST} "
-                      "commands", USAGE)
-    arms = []
-    for number, text in enumerate(texts):
-        for values in combinations:
-            arms.append(_arm(options, number, text, values, len(texts),
-                             environment))
-    first = reference * len(combinations)
-    arms.insert(0, arms.pop(first))
-    return _named(arms, options.command_name or [], first)
+    wanted, reference = _wanted(options), options.reference
+    first = next((one for one in wanted if one.is_meant(reference)), None)
+    if reference is not None and first is None:
+        # One more, once; it has values, so that what prepares it has some.
+        first = _Wanted(-1, reference, wanted[0].values if wanted else {},
+                        None)
+        wanted.insert(0, first)
+    if len(wanted) > ARMS_AT_MOST:
+        raise _too_many()
+    if first is not None:
+        wanted.sort(key=lambda one: one is not first)
+    least = min(one.number for one in wanted)
+    count = len({one.number for one in wanted})
+    taken: set[str] = set()
+    return [_arm(options, one, one.number - least, count, environment, taken)
+            for one in wanted]
 
 
-def _combinations(options):
+def _wanted(options) -> list[_Wanted]:
+    combinations = _combinations(options)
+    count = len(options.commands)
+    names = _names(options.command_name or [], count,
+                   count * len(combinations))
+    return [_Wanted(number, template, values, names.pop(0))
+            for number, template in enumerate(options.commands)
+            for values in combinations]
+
+
+def _names(given, commands, arms):
+    """A name or None for each arm: of those that were given, each is of one
+    command with all values, or of one arm."""
+    if len(given) > arms:
+        raise Failure("--command-name", f"is given {len(given)} times for "
+                      f"{arms} commands", USAGE)
+    each = arms // commands if given and len(given) <= commands else 1
+    names = [name for name in given for _ in range(each)]
+    return names + [None] * (arms - len(names))
+
+
+def _combinations(options) -> list[dict]:
     """Dicts of all variables; one that is empty where there is none."""
     variables = {}
     for name, text in options.parameter_list or []:
@@ -72,8 +107,15 @@ def _combinations(options):
     for name, least, most in options.parameter_scan or []:
         _add(variables, name,
              _scan(least, most, options.parameter_step_size or "1"))
-    for values in itertools.product(*variables.values()):
-        yield dict(zip(variables, values))
+    if math.prod(map(len, variables.values())) > ARMS_AT_MOST:
+        raise _too_many()
+    return [dict(zip(variables, values))
+            for values in itertools.product(*variables.values())]
+
+
+def _too_many() -> Failure:
+    return Failure("--parameter-list", f"makes more than {ARMS_AT_MOST} "
+                   "commands", USAGE)
 
 
 def _add(variables, name, values):
@@ -106,13 +148,14 @@ def _scan(least, most, step):
     return found
 
 
-def _arm(options, number, text, values, count, environment) -> Arm:
-    filled = _fill(text, values)
-    found = (tuple(words.split(filled, environment)) if not options.shell
-             else (options.shell, "-c", filled))
+def _arm(options, wanted, number, count, environment, taken) -> Arm:
+    text, values = wanted.text, wanted.values
+    found = (tuple(words.split(text, environment)) if not options.shell
+             else (options.shell, "-c", text))
     hooks = {name: _fill(_of_command(getattr(options, name), number, count,
                                      name), values) for name in HOOKS}
-    return Arm(filled, filled, found, setup=_fill(options.setup, values),
+    return Arm(_free(_fill(wanted.name, values) or text, taken), text, found,
+               setup=_fill(options.setup, values),
                cleanup=_fill(options.cleanup, values), values=values, **hooks)
 
 
@@ -132,20 +175,6 @@ def _fill(text, values):
         return None
     return re.sub(r"\{([A-Za-z_][A-Za-z0-9_-]*)\}",
                   lambda found: values.get(found[1], found[0]), text)
-
-
-def _named(arms, names, first):
-    """The arms with the names that were given in the order of the command
-    line, of which the reference was the first-th; no two have one name."""
-    if len(names) > len(arms):
-        raise Failure("--command-name", f"is given {len(names)} times for "
-                      f"{len(arms)} commands", USAGE)
-    order = [first, *(at for at in range(len(arms)) if at != first)]
-    taken, found = set(), []
-    for at, arm in zip(order, arms):
-        name = _fill(names[at], arm.values) if at < len(names) else arm.name
-        found.append(replace(arm, name=_free(name, taken)))
-    return found
 
 
 def _free(name, taken):

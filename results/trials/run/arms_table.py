@@ -74,12 +74,22 @@ def _table(scenario, rows, seed) -> str:
         if row is not reference}
     measured = [(head, name, scales) for head, name, scales in _MEASURES
                 if any(_measures(row, name) for row in rows)]
-    head = ("", "n", "median [95 %]", "ratio to 1 [95 %]",
-            *(head for head, _, _ in measured))
-    table = grid(head, [_cells(row, found.get(row.name), measured, seed)
-                        for row in rows])
-    title = [] if scenario == "as-is" else [f"{_label(scenario, rows)}:"]
-    return "\n".join([*title, table, "", *_sentences(rows, found)]).rstrip()
+    counts = {len(row.trials) for row in rows}
+    # A column of one number would not leave the others the width of a terminal.
+    has_count = len(counts) > 1
+    head = ("", *(["n"] if has_count else []), "median [95 %]",
+            "ratio to 1 [95 %]", *(head for head, _, _ in measured))
+    table = grid(head, [_cells(row, has_count, found.get(row.name), measured,
+                               seed) for row in rows])
+    title = ", ".join([*([] if scenario == "as-is"
+                         else [_label(scenario, rows)]),
+                       *([] if has_count else [_runs(*counts)])])
+    return "\n".join([*([f"{title}:"] if title else []), table, "",
+                      *_sentences(rows, found)]).rstrip()
+
+
+def _runs(count) -> str:
+    return "1 run of each" if count == 1 else f"{count} runs of each"
 
 
 def _label(scenario, rows) -> str:
@@ -89,9 +99,9 @@ def _label(scenario, rows) -> str:
     return scenario if verified else f"{scenario} (unverified)"
 
 
-def _cells(row, compared, measured, seed) -> list:
+def _cells(row, has_count, compared, measured, seed) -> list:
     summary = descriptive.summarise(row.samples_ns, seed)
-    return [row.label, str(len(row.trials)),
+    return [row.label, *([str(len(row.trials))] if has_count else []),
             _scaled(summary.median_ns, _TIMES, summary.median_interval_ns),
             _ratio(compared.main) if compared else "1",
             *(_scaled(statistics.median(_measures(row, name)), scales)

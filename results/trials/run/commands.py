@@ -6,6 +6,7 @@ and whether it did well is for its exit status to say.
 
 import os
 import subprocess
+import sys
 import time
 
 from trials.base.failure import FAILED, USAGE, Failure, of_file
@@ -141,7 +142,8 @@ class Commands:
         if wanted.flushes:
             result.whole_ns += self._flush()
         if self._shows_output:
-            os.write(2, (timed.stdout + timed.stderr).encode())
+            print(timed.stdout + timed.stderr, end="", file=sys.stderr,
+                  flush=True)
         return timed, result
 
     def _flush(self) -> int:

@@ -246,6 +246,30 @@ def path(text: str) -> str:
     return os.path.abspath(given(text))
 
 
+def shell(text: str) -> str | None:
+    """Users of hyperfine may ask for the one that is meant there by default, or
+    for none."""
+    return {"none": None, "default": DEFAULT_SHELL}.get(given(text), text)
+
+
+def input_path(text: str) -> str:
+    """A file.  hyperfine's option of this name says what is standard input."""
+    if text == "null" and not os.path.exists(text):
+        raise argparse.ArgumentTypeError(
+            "names a file for a scenario; standard input is /dev/null, or "
+            "--stdin")
+    return path(text)
+
+
+def output_path(text: str) -> str:
+    """A file.  hyperfine's option of this name says where output goes."""
+    if text in ("null", "pipe", "inherit") and not os.path.exists(text):
+        raise argparse.ArgumentTypeError(
+            "names a file of the command's; what it prints is discarded "
+            "without --show-output")
+    return path(text)
+
+
 def names(text: str) -> list[str]:
     return given(text).split(",")
 
@@ -303,7 +327,8 @@ def parser() -> Parser:
 def add_commands(add) -> None:
     """What trials of commands take, in hyperfine's words."""
     add("commands", nargs="*", type=given)
-    add("--shell", "-S", type=given)
+    add("--shell", "-S", type=shell)
+    add("-N", dest="shell", action="store_const", const=None)
     for name in "--setup", "--cleanup", "--reference":
         add(f"-{name[2]}" if name != "--reference" else name, name, type=given)
     add("--prepare", "-p", action="append", type=given)
@@ -315,8 +340,8 @@ def add_commands(add) -> None:
         metavar=("VAR", "MIN", "MAX"))
     add("--parameter-step-size", "-D", type=given)
     add("--warmup", type=whole_number(0, TRIALS_AT_MOST))
-    add("--input", dest="inputs", action="append", type=path)
-    add("--output", dest="outputs", action="append", type=path)
+    add("--input", dest="inputs", action="append", type=input_path)
+    add("--output", dest="outputs", action="append", type=output_path)
     add("--stdin", type=path)
     add("--ignore-failure", "-i", action="store_const", const=True)
     add("--show-output", action="store_const", const=True)
