@@ -40,9 +40,10 @@ ask()
 case_table()
 {
 	mkdir temporary
-	COLUMNS=80 TMPDIR=$PWD/temporary expect_trial 0 --trials=6 true 'sleep 0.02'
+	COLUMNS=80 TMPDIR=$PWD/temporary expect_trial 0 --trials=6 true \
+		'sleep 0.02' -n nothing
 	expect_empty err
-	expect_match '^  1  true$' out
+	expect_match '^  1  nothing: true$' out
 	expect_match '^  2  sleep 0.02$' out
 	expect_match '^6 runs of each:$' out
 	expect_match '^1 +[0-9.]+ [mu]s \[' out
@@ -72,6 +73,8 @@ case_record()
 		expect_status 0 "$REPORT" --format="$format" record >shown
 		[ -s shown ]
 	done
+	expect_status 0 "$REPORT" record >shown
+	expect_match '^command    one: true$' shown
 	# Too few trials to tell anything of the second command
 	expect_status 7 "$REPORT" compare record record >shown
 }

@@ -5,6 +5,7 @@ import unittest
 import unit
 from trials.base.failure import Failure
 from trials.record import design as designs, sweep as sweeps
+from trials.report import arms as report
 from trials.run import arms, options
 
 ENVIRONMENT = {"IN": "in"}
@@ -153,6 +154,27 @@ class Design(unittest.TestCase):
              ("a, x=2", "variant"), ("b", "variant"), ("b, x=2", "variant")])
         self.assertEqual([c["tuning"]["knobs"]["x"] for c in found],
                          ["1", "1", "2", "1", "2"])
+
+
+class Report(unittest.TestCase):
+    def design(self, *arguments):
+        return designs.make(
+            ["as-is"], None, 10, 1, commands={},
+            arms=[(arm.name, arm.document()) for arm in arms_of(*arguments)])
+
+    def test_what_names_do_not_tell(self):
+        self.assertEqual(report.lines(self.design("a", "b")), [])
+        design = self.design("a", "b", "-n", "A", "--setup=s", "-p", "x",
+                             "-p", "y")
+        self.assertEqual(report.lines(design), [
+            ("command", "A: a"), ("setup", "s"), ("prepare", "A: x"),
+            ("prepare", "b: y")])
+
+    def test_table(self):
+        design = self.design("a", "b", "-n", "A", "--cleanup=c")
+        self.assertEqual(report.table(design), (
+            ["configuration", "command", "cleanup"],
+            [["A", "a", "c"], ["b", "b", "c"]]))
 
 
 if __name__ == "__main__":

@@ -167,7 +167,7 @@ def _reproduction(study):
     return markup.section(
         "reproduction", "How to reproduce it",
         markup.pre(shlex.join(map(str, design["command"]))),
-        markup.items(given), sweep)
+        page_tables.arms_of(design), markup.items(given), sweep)
 
 
 _METHOD = (

@@ -1,8 +1,8 @@
 """The tables of the page: a study's figures and a record's circumstances."""
 
 from trials.base import units
-from trials.report import (cost, external, frame, markup, measures, table,
-                           transports)
+from trials.report import (arms, cost, external, frame, markup, measures,
+                           table, transports)
 from trials.report.markup import Cell
 from trials.report.study import CONTROL
 from trials.statistics.comparison import NOT_SHOWN, TOO_FEW
@@ -57,6 +57,12 @@ def remarks(group) -> str:
     if group.dropped_block is not None:
         words.append(f"left out from block {group.dropped_block} on")
     return ", ".join(words)
+
+
+def arms_of(design) -> str:
+    """A table of commands, and of what is run beside them."""
+    head, rows = arms.table(design)
+    return markup.table("the commands", "|".join(head), rows)
 
 
 def measured(study, scenario) -> str:

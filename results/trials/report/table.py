@@ -14,8 +14,8 @@ from trials.base.text_table import as_lines, grid, width, wrapped
 from trials.machine.counters import total
 from trials.record import design as designs, timing
 from trials.cost.energy import headline
-from trials.report import (cost, external, machine_facts, measures, noise,
-                           transports)
+from trials.report import (arms, cost, external, machine_facts, measures,
+                           noise, transports)
 from trials.statistics import precision
 from trials.statistics.comparison import NOT_SHOWN, TOO_FEW
 
@@ -72,6 +72,7 @@ def _heading(study):
     design = study.design
     lines = [("machine", machine_text(study)),
              ("blinksort", design["program_version"]), _timed_words(design),
+             *arms.lines(design),
              ("trials", f"{units.count(len(study.run.trials))} in order of "
                         f"{design['order']}, seed {design['seed']}")]
     ended = precision.sentence(design, study.run.trials)

@@ -41,8 +41,7 @@ def text(record) -> str:
     """The commands, a table for each scenario, and what is to be said of it."""
     design = record.design
     numbers = _numbers(design)
-    parts = ["\n".join(wrapped(f"{number}  {name}")
-                       for name, number in numbers.items())]
+    parts = ["\n".join(map(wrapped, _commands(design, numbers)))]
     for scenario in design["scenarios"]:
         rows = [_Row(numbers.get(c["name"]), c,
                      [t for t in record.trials() if t["scenario"] == scenario
@@ -54,6 +53,14 @@ def text(record) -> str:
               for c in design["configurations"] if c["skipped"]]
     parts.append("\n".join(map(wrapped, timing.sentences(design))))
     return as_lines("\n\n".join(filter(None, parts)) + "\n")
+
+
+def _commands(design, numbers) -> list[str]:
+    """Each command with its number, and with its name if it has one."""
+    texts = {c["name"]: c["command"]["text"] for c in design["configurations"]}
+    return [f"{number}  {name}" + ("" if texts[name] in name
+                                   else f": {texts[name]}")
+            for name, number in numbers.items()]
 
 
 def _numbers(design) -> dict:
