@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How much longer a command takes for who times it.
 
-usage: tests/bench/bench_overhead.py [--rounds=N] [--json=FILE] [--command=WORDS]
+usage: tests/bench/bench_overhead.py [--rounds=N] [--json=FILE] [--command=C]
 
 Times one command, `blinkprobe nothing` unless told, by turns in these ways:
 

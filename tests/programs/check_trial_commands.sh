@@ -144,13 +144,15 @@ case_bad_commands()
 # terminal, goes elsewhere, and leaves a process behind.
 case_unruly_commands()
 {
+	local seconds=$((50000 + RANDOM)).$$
+
 	expect_trial 0 --out=record --trials=1 --quiet \
 		'head -c 1000000000 /dev/zero' \
 		"sh -c 'head -c 100000000 /dev/zero >&2'" cat \
-		"sh -c 'cd /; exec true'" "sh -c 'sleep 1000 & true'" \
-		"setsid -f sleep 1000"
+		"sh -c 'cd /; exec true'" "sh -c 'sleep $seconds & true'" \
+		"setsid -f sleep $seconds"
 	ask '{t["measures"]["left_processes"] for t in trials} == {0, 1}'
-	! pgrep -x sleep -s 0 >/dev/null || fail "a process is left"
+	! pgrep -f "^sleep $seconds\$" >/dev/null || fail "a process is left"
 	ask '{t["message"] for t in trials if t["measures"]["left_processes"]} ==
 	     {"left 1 process, which was ended"}'
 	ask 'all(t["whole_ns"] < 100e9 for t in trials)'

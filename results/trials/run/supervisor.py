@@ -59,7 +59,7 @@ class Supervisor:
 
     def wait(self, pipe: int, kept_bytes: int) -> tuple[bytes, int]:
         """Wait for the process and reap it.  Returns the first bytes of what
-        comes by the pipe, whose other end it holds, and its status.
+        comes by the pipe, of which we hold both ends, and its status.
 
         A wait4 alone loses a signal that comes just before it: Python has
         looked for signals then, and its handler runs when wait4 returns.  The
@@ -77,23 +77,17 @@ class Supervisor:
                 if signalled in ready:
                     os.read(signalled, 64)
                 if pipe in ready:
-                    more = read_some(pipe)
-                    kept += more[:kept_bytes - len(kept)]
-                    if not more:
-                        # Its other end is closed, of which poll would tell
-                        # again and again until the process has ended.
-                        poll.unregister(pipe)
+                    # The rest is read, too: the pipe must not be full.
+                    kept += os.read(pipe, READ_BYTES)[:kept_bytes - len(kept)]
                 if self.signal and not told:
                     told = True
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(self.pid, signal.SIGTERM)
         finally:
             os.close(ended)
-        while len(kept) < kept_bytes and (more := read_some(pipe)):
-            kept += more
         _, status = os.waitpid(self.pid, 0)
         self.pid = 0
-        return kept[:kept_bytes], status
+        return kept, status
 
     def _ending(self, number, _frame):
         self.signal = number
@@ -101,11 +95,3 @@ class Supervisor:
 
     def _continued(self, _number, _frame):
         self.was_stopped = True
-
-
-def read_some(pipe: int) -> bytes:
-    """What is in the pipe, which does not block; b"" if it is empty."""
-    try:
-        return os.read(pipe, READ_BYTES)
-    except BlockingIOError:
-        return b""

@@ -93,7 +93,6 @@ def time_command(words: list[str], supervisor: Supervisor,
             supervisor.programs.path("blinkprobe"), asked, environment,
             file_actions=streams.actions(), setsid=True, setsigmask=(),
             setsigdef=DEFAULT_SIGNALS)
-        streams.close_ends()
         stderr, status = supervisor.wait(streams.stderr, STDERR_BYTES)
         after = resource.getrusage(resource.RUSAGE_SELF)
         return timed_of(
@@ -118,10 +117,7 @@ class Streams(contextlib.ExitStack):
         self._files = {DOCUMENT: self._own(os.memfd_create("document"))}
         if keeps_stdout:
             self._files[OUTPUT] = self._own(os.memfd_create("stdout"))
-        self.stderr, end = os.pipe2(os.O_CLOEXEC)
-        self._own(self.stderr)
-        self._stderr_end = self.enter_context(open(end, "wb", buffering=0))
-        os.set_blocking(self.stderr, False)
+        self.stderr, self._stderr_end = map(self._own, os.pipe2(os.O_CLOEXEC))
 
     def _own(self, descriptor: int) -> int:
         self.callback(os.close, descriptor)
@@ -129,12 +125,8 @@ class Streams(contextlib.ExitStack):
 
     def actions(self) -> list:
         return [(os.POSIX_SPAWN_DUP2, own, given) for own, given in (
-            (self._stdin, 0), (self._stderr_end.fileno(), 2),
+            (self._stdin, 0), (self._stderr_end, 2),
             *((own, given) for given, own in self._files.items()))]
-
-    def close_ends(self) -> None:
-        """Leave the process alone with its end of the pipe."""
-        self._stderr_end.close()
 
     def text(self, given: int) -> str:
         """All that was written there."""
