@@ -160,6 +160,8 @@ case_unruly_commands()
 
 case_directory_and_files()
 {
+	local setting
+
 	mkdir a
 	echo 1 >a/in
 	(
@@ -171,8 +173,15 @@ case_directory_and_files()
 	ask 'all(t["scenario_met"] for t in trials)'
 	expect_gone a/out
 	expect_refused 2 'give --input=FILE' --scenario=pagecache true
+	expect_refused 2 'page: no scenario; there are ' --scenario=page true
+	expect_refused 2 '^--parameter-step-size: needs --parameter-scan$' -D 2 true
 	expect_refused 3 '^.*nosuch: No such file' --input=nosuch true
 	expect_refused 2 '^--records: is for trials of blinksort' --records=5 true
+	for setting in 'sort.threads 1 | 2' 'ranks.count 1 | 2'; do
+		echo "$setting" >settings
+		expect_refused 2 "^${setting%% *}: is for trials of blinksort" \
+			--sweep=settings true
+	done
 	expect_refused 2 '^--prepare: needs a command' -p true --scenario=cache \
 		--trials=2 --out=x
 }

@@ -377,6 +377,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         require(options, ["out"])
         return options
     for name, other in (("powercap", "energy"),
+                        ("parameter_step_size", "parameter_scan"),
                         ("input_device", "output_device"),
                         ("output_device", "input_device")):
         if getattr(options, name) and not getattr(options, other):

@@ -269,7 +269,8 @@ def settings(tuning: Tuning, target):
             return "each scenario sets it itself for devices"
         kind, _, knob = name.partition(".")
         if isinstance(target, Commands) and kind in ("sort", "ranks"):
-            return "is for trials of blinksort"
+            raise Failure(name, "is for trials of blinksort, not of commands",
+                          USAGE)
         if name == "ranks.mpirun":
             return mpirun.why_not(value)
         if kind != "tune" or value == "keep":
