@@ -112,6 +112,57 @@ case_hooks()
 	[ "$(cat log)" = cleanup ]
 }
 
+# is_gone FILE: the process whose number it has, but for what init reaps
+is_gone()
+{
+	! grep '^State:.[^Z]' "/proc/$(cat "$1")/status"
+}
+
+# has_run COUNT: so many lines are in ./run
+has_run()
+{
+	[ "$(wc -l <run)" -ge "$1" ]
+}
+
+# What is set up may be a server, which nobody waits for.
+case_server()
+{
+	# shellcheck disable=SC2016 # the shell of the setup expands it
+	expect_trial 0 --trials=2 --quiet \
+		--setup='sleep 1000 & echo $! >server' \
+		--cleanup='kill $(cat server)' true
+	wait_until is_gone server
+}
+
+# A signal is not kept waiting by what prepares a command, nor does it keep from
+# clearing up; of no record nothing is told.
+case_interrupt_without_record()
+{
+	local trial
+
+	mkdir temporary
+	TMPDIR=$PWD/temporary timeout --foreground 300 "$TRIAL" \
+		--prepare='echo $$ >shell; exec sleep 1000' \
+		--cleanup='echo done >log' true >out 2>err &
+	trial=$!
+	wait_until test -s shell
+	kill -TERM "$trial"
+	expect_status 143 wait "$trial"
+	expect_match '^blinktrial: interrupted: before the first trial$' err
+	[ "$(cat log)" = "done" ]
+	wait_until is_gone shell
+	TMPDIR=$PWD/temporary timeout --foreground 300 "$TRIAL" --trials=1000 \
+		"sh -c 'echo >>run; sleep 0.1'" >out 2>err &
+	trial=$!
+	# Two are rehearsals.
+	wait_until has_run 4
+	kill -INT "$trial"
+	expect_status 130 wait "$trial"
+	expect_match '^blinktrial: interrupted: after [0-9]+ trials, of which --out' \
+		err
+	[ -z "$(ls -A temporary)" ]
+}
+
 case_shell()
 {
 	expect_trial 0 --out=record --trials=1 --quiet --shell 'echo a | cat >x; exit 0'
@@ -219,6 +270,8 @@ check table case_table
 check record case_record
 check number_of_trials case_number_of_trials
 check hooks case_hooks
+check server case_server
+check interrupt_without_record case_interrupt_without_record
 check shell case_shell
 check bad_commands case_bad_commands
 check unruly_commands case_unruly_commands

@@ -5,13 +5,13 @@ and whether it did well is for its exit status to say.
 """
 
 import os
-import subprocess
 import sys
 import time
 
-from trials.base.failure import FAILED, USAGE, Failure, of_file
-from trials.base.programs import Programs, end_of, first_line
+from trials.base.failure import USAGE, Failure, of_file
+from trials.base.programs import Programs
 from trials.machine import counters, environment, noise
+from trials.run import hook
 from trials.run.arms import Arm
 from trials.run.sorter import Result
 from trials.run.supervisor import Supervisor
@@ -95,6 +95,8 @@ class Commands:
             # It is cleared up behind a setup that was begun.
             self._set_up.append(arm)
             self._call(arm, "setup", arm.setup)
+            if self._supervisor.signal:
+                return
 
     def rehearse(self, scenario: str, configuration: dict) -> str | None:
         """Run the command once off the record, and as often as it takes to warm
@@ -103,6 +105,8 @@ class Commands:
         for _ in range(1 + self._warmup):
             begin_ns = time.monotonic_ns()
             self.prepare(scenario, configuration)
+            if self._supervisor.signal:
+                return None
             _, result = self.run(scenario, configuration)
             self.clear(configuration)
             if result.failed or self._supervisor.signal:
@@ -198,12 +202,5 @@ class Commands:
 
     def _call(self, arm: Arm, name: str, text: str | None) -> None:
         """Run one of the commands beside the arm, off the clock."""
-        if text is None:
-            return
-        done = subprocess.run(
-            ["/bin/sh", "-c", text], check=False, cwd=arm.directory,
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE, text=True, errors="replace")
-        if done.returncode and not self._supervisor.signal:
-            raise Failure(f"--{name}", first_line(done.stderr)
-                          or f"'{text}' {end_of(done.returncode)}", FAILED)
+        if text is not None:
+            hook.run(name, text, arm.directory, self._supervisor)

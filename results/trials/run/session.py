@@ -120,7 +120,8 @@ def begin(options, programs: Programs, supervisor: Supervisor) -> int:
             target.close(keep=False)
         remove_folders(folders)
         if supervisor.signal and isinstance(reason, Failure):
-            reason.status = 128 + supervisor.signal
+            raise Failure("interrupted", "before the first trial",
+                          128 + supervisor.signal) from None
         raise
     with record:
         return trials(options, record, target, tuning, supervisor, programs,
@@ -344,14 +345,19 @@ def trials(options, record, target, tuning: Tuning, supervisor: Supervisor,
     else:
         end(options, record, target, before)
     if supervisor.signal:
-        raise Failure(
-            "interrupted", f"{len(record.trials())} trials are recorded; to "
-            "go on: " + programs.words(
-                "blinktrial", "--resume", f"--out={options.out}"),
-            128 + supervisor.signal)
+        raise Failure("interrupted", where_to_go_on(options, record, programs),
+                      128 + supervisor.signal)
     if not options.quiet:
         say(options, record, programs)
     return exit_status(record)
+
+
+def where_to_go_on(options, record, programs: Programs) -> str:
+    count = len(record.trials())
+    if not options.is_kept:
+        return f"after {count} trials, of which --out would keep a record"
+    return f"{count} trials are recorded; to go on: " + programs.words(
+        "blinktrial", "--resume", f"--out={options.out}")
 
 
 def say(options, record, programs: Programs) -> None:

@@ -57,20 +57,23 @@ class Supervisor:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def wait(self, pipe: int, kept_bytes: int) -> tuple[bytes, int]:
+    def wait(self, pipe: int | None = None, kept_bytes: int = 0,
+             is_told: bool = False) -> tuple[bytes, int]:
         """Wait for the process and reap it.  Returns the first bytes of what
-        comes by the pipe, of which we hold both ends, and its status.
+        comes by the pipe, of which we hold both ends, and its status.  is_told:
+        it knows of a signal that we have got, or need not.
 
         A wait4 alone loses a signal that comes just before it: Python has
         looked for signals then, and its handler runs when wait4 returns.  The
         byte in the pipe ends a poll that begins after the signal, too.
         """
         ended, signalled = os.pidfd_open(self.pid), self._signalled[0]
-        kept, told = b"", False
+        kept = b""
         try:
             poll = select.poll()
             for descriptor in (ended, signalled, pipe):
-                poll.register(descriptor, select.POLLIN)
+                if descriptor is not None:
+                    poll.register(descriptor, select.POLLIN)
             ready = []
             while ended not in ready:
                 ready = [descriptor for descriptor, _ in poll.poll()]
@@ -79,8 +82,8 @@ class Supervisor:
                 if pipe in ready:
                     # The rest is read, too: the pipe must not be full.
                     kept += os.read(pipe, READ_BYTES)[:kept_bytes - len(kept)]
-                if self.signal and not told:
-                    told = True
+                if self.signal and not is_told:
+                    is_told = True
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(self.pid, signal.SIGTERM)
         finally:
