@@ -160,7 +160,7 @@ case_verbs()
 {
 	expect_all 'blinkprobe ' memory spawn run network noise nothing
 	expect_all 'blinksh -w a ' ping status cancel keygen
-	expect_all 'blinktrial ' characterise validate
+	expect_all 'blinktrial ' characterise gate validate
 	expect_all 'blinktune re' revert
 	expect_all 'blinktune disks ' plan make
 	expect_some 'blinktune ' list explain plan apply confirm verify status \

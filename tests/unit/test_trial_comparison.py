@@ -402,7 +402,7 @@ class BlockedTest(unittest.TestCase):
     def test_several_of_a_block_are_one(self):
         once = comparison.compare([5, 6, 7], [8, 9, 11], 1,
                                   (range(3), range(3)))
-        more = comparison.compare([5, 6, 7, 4, 900], [8, 9, 11], 1,
+        more = comparison.compare([50, 6, 7, 5, 900], [8, 9, 11], 1,
                                   ([0, 1, 2, 0, 0], range(3)))
         self.assertEqual(once.blocked, more.blocked)
 

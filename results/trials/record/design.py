@@ -173,19 +173,20 @@ def make(scenarios: list[str], sweep: Optional[Sweep], trials: int, seed: int,
          command: tuple = (), program_version: Optional[str] = None,
          unsettable: Optional[Unsettable] = None,
          memory_bytes: Optional[int] = None,
-         until: Optional[dict] = None,
+         until: Optional[dict] = None, repeats: int = 1,
          price: Optional[dict] = None, energy: Optional[dict] = None) -> dict:
     """The document design.json.
 
     `trials` is the number of blocks, or the most of them if `until`, see
-    statistics/precision.py, ends the run. `unsettable` says what this machine
-    can't be told: a function of a parameter and its value that returns the
-    reason or None, or a mapping from such pairs to reasons. `devices` has the
-    paths of "input" and "output" if they are block devices. `memory_bytes` is
-    what the sorter may take in beyond-memory, if that is one of the scenarios.
-    `price`: see cost/price.py, `energy`: see cost/energy.py. `arms` are names
-    and commands that are timed instead of blinksort, the reference first, and
-    `commands` is what is the same for all: see schema/design.schema.json.
+    statistics/precision.py, ends the run, and `repeats` is how often a block
+    has each configuration. `unsettable` says what this machine can't be told:
+    a function of a parameter and its value that returns the reason or None, or
+    a mapping from such pairs to reasons. `devices` has the paths of "input"
+    and "output" if they are block devices. `memory_bytes` is what the sorter
+    may take in beyond-memory, if that is one of the scenarios. `price`: see
+    cost/price.py, `energy`: see cost/energy.py. `arms` are names and commands
+    that are timed instead of blinksort, the reference first, and `commands` is
+    what is the same for all: see schema/design.schema.json.
     """
     _check(scenarios, trials, order)
     configurations = [_configuration(REFERENCE, REFERENCE, {})]
@@ -205,6 +206,7 @@ def make(scenarios: list[str], sweep: Optional[Sweep], trials: int, seed: int,
         "seed": seed,
         "trials": trials,
         "until": until,
+        "repeats": repeats,
         "order": order,
         "scenarios": list(scenarios),
         "hosts": list(hosts) if hosts else None,
@@ -288,6 +290,7 @@ def order(design: dict, block: int,
     """
     pairs = [(scenario, c["name"]) for scenario in design["scenarios"]
              for c in design["configurations"] if c["skipped"] is None]
+    pairs *= design.get("repeats") or 1
     if design["order"] == "blocks":
         pairs = _shuffled(pairs, _bits(f"order:{block_seed(design, block)}"))
     return [pair for pair in pairs if pair[1] not in dropped]

@@ -30,7 +30,8 @@ HINTS = {
 }
 # Options that define a record: --resume goes on with these, and they can't be
 # others.
-LASTING = ("scenarios", "trials", "until", "max_trials", "max_time", "sweep",
+LASTING = ("scenarios", "trials", "until", "max_trials", "max_time",
+           "repeats", "sweep",
            "hosts", "work", "input_device", "output_device", "records",
            "ascii", "seed", "order", "unverified", "cache_bytes", "memory",
            "price", "energy", "powercap", "shell", "setup", "prepare",
@@ -41,17 +42,19 @@ LASTING = ("scenarios", "trials", "until", "max_trials", "max_time", "sweep",
 OF_COMMANDS = ("shell", "setup", "prepare", "conclude", "cleanup",
                "command_name", "parameter_list", "parameter_scan",
                "parameter_step_size", "reference", "warmup",
-               "ignore_failure", "inputs", "outputs", "stdin", "show_output")
+               "ignore_failure", "inputs", "outputs", "stdin", "show_output",
+               "repeats")
 OF_SORTS = ("hosts", "key_file", "work", "input_device", "output_device",
             "records", "ascii", "price", "keep")
 # A session takes these from the record unless it is given others.
 REPLACEABLE = ("key_file", "meter", "noise_limit", "noise_wait")
-VERBS = ("characterise", "validate")
+VERBS = ("characterise", "gate", "validate")
 # Examples to name where such an option is missing.
 EXAMPLES = {"scenarios": "--scenario=pagecache", "trials": "--trials=40",
             "out": "--out=DIR"}
 USAGE_TEXT = """\
 Usage: blinktrial [OPTION]... COMMAND...                    --help=commands
+       blinktrial gate --before=REV --after=REV --build=COMMAND -- COMMAND...
        blinktrial --scenario=NAME,... --trials=N --out=DIR [OPTION]...
        blinktrial --resume --out=DIR [OPTION]...
        blinktrial characterise --out=DIR [-w HOSTS] [--key-file=FILE]
@@ -125,6 +128,8 @@ A COMMAND is split into words as a shell does it, and run without a shell.
                         is at most PERCENT of it,
   --max-trials=N        but so many blocks at the most (1000),
   --max-time=SECONDS    and so long (600)
+  --repeats=N           run each command N times in each block; the shortest of
+                        these counts in ratios
   -n, --command-name=NAME
                         name a command, in the order of the commands
   -L, --parameter-list VAR VALUE,...
@@ -163,7 +168,33 @@ What stands beside commands is run by /bin/sh, off the clock.  A command that
 fails ends the run with status 1.
 See blinktrial-commands(7).
 """
-HELPS = {True: USAGE_TEXT, "commands": COMMANDS_TEXT}
+GATE_TEXT = """\
+Usage: blinktrial gate --before=REV --after=REV --build=COMMAND [OPTION]...
+                       -- COMMAND...
+Tell whether commands are slower with one commit of a git repository than with
+another.  Both are built in trees of their own; the commands run in these trees
+by turns, those of the commit before twice, which shows what can't be told.
+
+  --before=REV       compare with this commit
+  --after=REV        judge this one
+  --build=COMMAND    build a tree by this, run by /bin/sh in it
+  --margin=PERCENT   let smaller changes pass (1)
+  --max-trials=N     run at most N blocks (60); fewer, if all is known so well
+  --max-time=SECONDS
+                     and no longer for a command (600)
+  --repeats=N        run each command N times in a block, of which the shortest
+                     counts (5)
+  --out=DIR          keep a record of each command in DIR/1, DIR/2, ...
+  --json=FILE, --junit=FILE, --markdown=FILE
+                     write the result into FILE, too
+
+Options of trials of commands are taken, too: see --help=commands.
+
+Statuses: 0 the same, 1 slower or a command fails after the change, 6 faster,
+7 inconclusive, 2 usage, 3 a file, 128 + n after signal n.
+See blinktrial-commands(7).
+"""
+HELPS = {True: USAGE_TEXT, "commands": COMMANDS_TEXT, "gate": GATE_TEXT}
 
 
 class Parser(argparse.ArgumentParser):
@@ -339,6 +370,7 @@ def add_commands(add) -> None:
     add("--parameter-scan", "-P", action="append", nargs=3,
         metavar=("VAR", "MIN", "MAX"))
     add("--parameter-step-size", "-D", type=given)
+    add("--repeats", type=whole_number(1, 1000))
     add("--warmup", type=whole_number(0, TRIALS_AT_MOST))
     add("--input", dest="inputs", action="append", type=input_path)
     add("--output", dest="outputs", action="append", type=output_path)
@@ -368,8 +400,8 @@ def require(options: argparse.Namespace, needed: list[str]) -> None:
 def parse(arguments: list[str]) -> argparse.Namespace:
     options = parsed(arguments)
     if options.help and options.help not in HELPS:
-        raise Failure("--help", f"'{options.help}' is no part of it; there is "
-                      "--help=commands", USAGE)
+        raise Failure("--help", f"'{options.help}' is no part of it; there are "
+                      "--help=commands and --help=gate", USAGE)
     if options.help or options.version:
         return options
     if options.resume:

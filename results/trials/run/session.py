@@ -79,20 +79,23 @@ def target_of(options, programs: Programs, supervisor: Supervisor,
     return kind(options, programs, supervisor)
 
 
-def begin(options, programs: Programs, supervisor: Supervisor) -> int:
-    """A new record.  What can be refused is refused before anything is
-    written."""
+def begin(options, programs: Programs, supervisor: Supervisor,
+          commands: list[arms.Arm] | None = None) -> int:
+    """A new record, of these commands rather than those that the options name.
+    What can be refused is refused before anything is written."""
     expect_free(options.out)
     price = prices.read(options.price) if options.price else None
     energy, measured = open_energy(options)
     sweep = sweeps.load(options.sweep) if options.sweep else None
-    commands = arms.of_options(options, os.environ) if options.commands else []
+    if commands is None:
+        commands = arms.of_options(options, os.environ) \
+            if options.commands else []
     target = target_of(options, programs, supervisor, sweep, commands)
     target.check(not options.unverified)
     tuning = Tuning(programs, options.hosts, options.key_file)
     design = designs.make(
         options.scenarios, sweep, blocks_of(options), options.seed,
-        until=until_of(options),
+        until=until_of(options), repeats=options.repeats or 1,
         arms=[(arm.name, arm.document()) for arm in commands],
         commands=target.design if commands else None, hosts=target.hosts,
         devices=target.devices, records=options.records,

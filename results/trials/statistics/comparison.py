@@ -44,12 +44,13 @@ Without any drift, and for times with a long tail, the two-sample test may find
 a smaller difference.  The verdict does not choose between them by what they
 find: where there are blocks it is the blocked test's.
 
-A block counts if both arms have a sample in it.  Where one failed, or a search
+A block counts if both arms have a sample in it. Where one failed, or a search
 has left the configuration out, the other's sample is in no ratio (it is in the
-two-sample analysis).  Several samples of one arm in a block, which no design
-has, count as one, their median.  The control, which is the reference again, is
-compared with the reference like any other arm, and added to nothing: it shows
-what the method says of no difference.
+two-sample analysis). Several samples of one arm in a block, which a design
+with repeats has, count as one, the shortest: what disturbs a run makes it
+longer. The control, which is the reference again, is compared with the
+reference like any other arm, and added to nothing: it shows what the method
+says of no difference.
 
 Times are whole nanoseconds, and all estimates are of sets as they are: nothing
 is left out, nothing is taken to be normal.
@@ -57,7 +58,6 @@ is left out, nothing is taken to be normal.
 
 import math
 from dataclasses import dataclass
-from statistics import median
 from typing import Optional
 
 import numpy as np
@@ -183,6 +183,13 @@ def blocked(reference, samples, blocks) -> Blocked:
         ratio_interval=_ratios_of(interval),
         superiority=float(np.mean((np.sign(logs) + 1) / 2)), pairs=pairs,
         longer_count=int(np.count_nonzero(logs > 0)))
+
+
+def blocked_ratio_interval(reference, samples, blocks,
+                           confidence) -> Optional[Interval]:
+    """The interval of blocked() for another confidence."""
+    logs = _log_ratios(reference, samples, blocks)
+    return _ratios_of(paired_shift(logs, confidence)[1]) if len(logs) else None
 
 
 def holm(p_values) -> list:
@@ -388,11 +395,11 @@ def _log_ratios(reference, samples, blocks):
 
 
 def _by_block(times, blocks):
-    """One time of each block: the median, if there are several."""
+    """One time of each block: the shortest, if there are several."""
     found = {}
     for block, time in zip(blocks, times):
-        found.setdefault(block, []).append(time)
-    return {block: median(each) for block, each in found.items()}
+        found[block] = min(time, found.get(block, time))
+    return found
 
 
 def _ratio_of(log):

@@ -1,0 +1,215 @@
+"""blinktrial gate: is a commit slower than another?
+
+Both are built in trees of their own, and the commands run in these trees by
+turns, the tree before twice: what it differs from itself is what can't be told
+(statistics/verdict.py).  Each command has a record of its own.
+"""
+
+import argparse
+import copy
+import os
+import shutil
+import statistics
+import tempfile
+from dataclasses import dataclass, replace
+from typing import Optional
+
+from trials.base.failure import USAGE, Failure, of_file
+from trials.base.programs import Programs
+from trials.base.stdout import print_text
+from trials.record import store
+from trials.run import arms, gate_forms, options as command_line, session
+from trials.run.supervisor import Supervisor
+from trials.run.trees import Repository, build
+from trials.statistics import verdict
+from trials.statistics.racing import is_sample
+
+DEFAULT_MARGIN_PERCENT = 1.0
+DEFAULT_MAX_TRIALS = 60
+DEFAULT_REPEATS = 5
+# Below that the exact law of the ranks has no p as small as the test's level.
+LEAST_TRIALS = 10
+BEFORE, AFTER = "before", "after"
+AGAIN = f"{BEFORE} (control)"
+# The exit status of the worst verdict; the first of these that there is.
+STATUSES = {"failed": 1, verdict.SLOWER: 1, verdict.INCONCLUSIVE: 7,
+            verdict.FASTER: 6, verdict.SAME: 0}
+FORMS = {"json": gate_forms.json_text, "junit": gate_forms.junit,
+         "markdown": gate_forms.markdown}
+
+
+@dataclass
+class Judged:
+    """One command in both trees."""
+    name: str
+    verdict: str
+    why: Optional[str] = None  # in words, where there is more to say
+    blocks: int = 0
+    before_ns: Optional[float] = None  # medians of what counts in a block
+    after_ns: Optional[float] = None
+    again: Optional[verdict.Change] = None
+    change: Optional[verdict.Change] = None
+
+
+@dataclass
+class Result:
+    before: str  # short name and subject
+    after: str
+    margin_percent: float
+    judged: list[Judged]
+
+    @property
+    def verdict(self) -> str:
+        found = {each.verdict for each in self.judged}
+        return next(word for word in STATUSES if word in found)
+
+    @property
+    def status(self) -> int:
+        return STATUSES[self.verdict]
+
+
+# --- what was asked for -------------------------------------------------------
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    """The options of trials of commands, and those of a gate."""
+    own = command_line.Parser("")
+    for name in ("--before", "--after", "--build"):
+        own.add_argument(name, type=command_line.given)
+    own.add_argument("--margin", type=command_line.percentage)
+    for form in FORMS:
+        own.add_argument(f"--{form}", type=command_line.path)
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    gate, rest = own.parse_known_args(arguments[:end])
+    gate.margin = gate.margin or DEFAULT_MARGIN_PERCENT
+    if any(word.partition("=")[0] == "--until" for word in rest):
+        raise Failure("--until", "is half the margin in a gate: see --margin",
+                      USAGE)
+    # So well a ratio has to be known.
+    words = [f"--until={gate.margin / 2:.6f}", *rest, *arguments[end:]]
+    asked = command_line.parsed(words)
+    if not asked.commands and not asked.help:
+        raise Failure("gate", "names no command behind --", USAGE)
+    options = command_line.parse(words)
+    if options.help:
+        return options
+    for name in ("before", "after", "build"):
+        if getattr(gate, name) is None:
+            raise Failure(f"--{name}", "is missing; see --help=gate", USAGE)
+    command_line.refuse(options, ("resume", "reference", "sweep",
+                                  "ignore_failure"), "is not for a gate")
+    if (options.max_trials or LEAST_TRIALS) < LEAST_TRIALS:
+        raise Failure("--max-trials", f"is below {LEAST_TRIALS}", USAGE)
+    options.gate = gate
+    return options
+
+
+def complete(options: argparse.Namespace) -> None:
+    """What is left out."""
+    options.max_trials = options.max_trials or DEFAULT_MAX_TRIALS
+    options.repeats = options.repeats or DEFAULT_REPEATS
+    options.quiet = True
+    command_line.complete(options)
+
+
+# --- the gate -----------------------------------------------------------------
+
+def run(arguments: list[str], called: str) -> int:
+    """Returns the exit status."""
+    options = parse(arguments)
+    if options.help:
+        print_text(command_line.HELPS["gate"])
+        return 0
+    programs = Programs.beside(called)
+    kept = options.out
+    with Supervisor(programs) as supervisor:
+        # The trees go when all is done, however it ends.
+        folder = tempfile.mkdtemp(prefix="blinktrial-gate-")
+        try:
+            if kept is not None:
+                session.expect_free(kept)
+            options.out = kept or os.path.join(folder, "records")
+            complete(options)
+            result = judge_all(options, folder, programs, supervisor)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+    put(options.gate, result)
+    return result.status
+
+
+def judge_all(options, folder: str, programs: Programs,
+              supervisor: Supervisor) -> Result:
+    # What can be refused is refused before anything is built.
+    asked = arms.of_options(options, os.environ)
+    repository, gate = Repository(), options.gate
+    commits = {name: repository.commit(f"--{name}", getattr(gate, name))
+               for name in (BEFORE, AFTER)}
+    # Names of one length: where a program's stack lies follows from them.
+    trees = {BEFORE: f"{folder}/1", AFTER: f"{folder}/2"}
+    for name, tree in trees.items():
+        print_text(f"building {name}: {repository.subject(commits[name])}\n")
+        repository.check_out(commits[name], tree)
+        build(tree, gate.build, name, supervisor)
+    judged = [measure(options, number, arm, trees, programs, supervisor)
+              for number, arm in enumerate(asked, 1)]
+    for each in judged:
+        if each.change is not None:
+            each.verdict = verdict.judge(each.again, each.change,
+                                         gate.margin / 100, len(judged))
+    return Result(*map(repository.subject, commits.values()), gate.margin,
+                  judged)
+
+
+def measure(options, number: int, arm: arms.Arm, trees: dict,
+            programs: Programs, supervisor: Supervisor) -> Judged:
+    """Trials of one command; without a verdict."""
+    print_text(f"timing {arm.name}\n")
+    options = copy.copy(options)
+    options.out = os.path.join(options.out, str(number))
+    sides = [replace(arm, name=name, directory=tree)
+             for name, tree in trees.items()]
+    try:
+        session.begin(options, programs, supervisor, sides)
+    except Failure as reason:
+        # A command that fails after the change, and not before, is a finding.
+        if supervisor.signal or reason.what != AFTER:
+            raise
+        return Judged(arm.name, "failed", reason.why)
+    return found_in(arm.name, store.read(options.out))
+
+
+def found_in(name: str, record: store.Run) -> Judged:
+    samples = {}
+    for trial in record.trials:
+        if is_sample(trial):
+            times_ns, blocks = samples.setdefault(trial["configuration"],
+                                                  ([], []))
+            times_ns.append(trial["whole_ns"])
+            blocks.append(trial["block"])
+    before, again, after = (samples.get(side, ([], []))
+                            for side in (BEFORE, AGAIN, AFTER))
+    changes = [verdict.change(before[0], other[0], (before[1], other[1]))
+               for other in (again, after)]
+    return Judged(name, verdict.INCONCLUSIVE, None, len(set(before[1])),
+                  middle(*before), middle(*after), *changes)
+
+
+def middle(times_ns: list[int], blocks: list[int]) -> float:
+    """The median over blocks of the shortest run in each."""
+    shortest = {}
+    for time_ns, block in zip(times_ns, blocks):
+        shortest[block] = min(time_ns, shortest.get(block, time_ns))
+    return statistics.median(shortest.values())
+
+
+def put(gate, result: Result) -> None:
+    """Print it, and write the files that were asked for."""
+    for form, render in FORMS.items():
+        path = getattr(gate, form)
+        if path is None:
+            continue
+        try:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(render(result))
+        except OSError as error:
+            raise of_file(path, error) from None
+    print_text(gate_forms.text(result))

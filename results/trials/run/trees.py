@@ -1,0 +1,80 @@
+"""Trees of commits of a git repository, each built in a folder of its own.
+
+A tree is a clone that borrows the repository's objects: the user's work tree,
+index, branches and list of work trees stay as they are, and whatever ends the
+run leaves nothing there.
+"""
+
+import os
+import subprocess
+
+from trials.base.failure import FAILED, FILE, USAGE, Failure
+from trials.base.programs import first_line
+from trials.run.supervisor import Supervisor
+from trials.run.timed import time_command
+
+# A build may take long, but not for ever.
+BUILD_S = 6 * 3600.0
+# So much of what a build has printed is shown if it fails.
+SHOWN_LINES = 20
+
+
+class Repository:
+    """The one that the current folder is in."""
+
+    def __init__(self):
+        self.root = self._git("rev-parse", "--show-toplevel", status=USAGE)
+
+    def commit(self, option: str, revision: str) -> str:
+        """The commit's full name."""
+        try:
+            return self._git("rev-parse", "--verify", "--quiet",
+                             "--end-of-options", f"{revision}^{{commit}}")
+        except Failure:
+            raise Failure(option, f"'{revision}' is no commit in {self.root}",
+                          USAGE) from None
+
+    def subject(self, commit: str) -> str:
+        """Its short name and the first line of its message."""
+        return self._git("log", "-1", "--format=%h %s", commit)
+
+    def check_out(self, commit: str, folder: str) -> None:
+        """The files of the commit, in this new folder."""
+        self._git("clone", "--quiet", "--shared", "--no-checkout", self.root,
+                  folder)
+        self._git("-C", folder, "checkout", "--quiet", "--detach", commit)
+
+    @staticmethod
+    def _git(*words: str, status: int = FILE) -> str:
+        """What git prints.  Its own variables name other repositories, in a
+        hook of git for example."""
+        environment = {name: value for name, value in os.environ.items()
+                       if not name.startswith("GIT_")}
+        try:
+            done = subprocess.run(
+                ["git", *words], check=False, text=True, errors="replace",
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE, env=environment)
+        except OSError as error:
+            raise Failure("git", error.strerror, FAILED) from None
+        if done.returncode != 0:
+            why = (first_line(done.stderr) or "fails").removeprefix("fatal: ")
+            raise Failure("git", why, status)
+        return done.stdout.strip()
+
+
+def build(folder: str, command: str, name: str,
+          supervisor: Supervisor) -> None:
+    """Run the command by /bin/sh in the folder.  Failure: it fails; what it has
+    printed last is a part of the reason."""
+    timed = time_command(
+        ["/bin/sh", "-c", f"exec 2>&1\n{command}"], supervisor, BUILD_S,
+        directory=folder, environment=dict(os.environ))
+    if supervisor.signal:
+        raise Failure("interrupted", f"while {name} was built",
+                      128 + supervisor.signal)
+    if timed.exit_status != 0:
+        for line in timed.stdout.splitlines()[-SHOWN_LINES:]:
+            os.write(2, f"  {line}\n".encode())
+        raise Failure(f"--build: {name}",
+                      f"ended with status {timed.exit_status}", FAILED)

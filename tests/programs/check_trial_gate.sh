@@ -1,0 +1,170 @@
+#!/bin/bash
+# check_trial_gate.sh - blinktrial gate: two commits of a repository are built and
+# compared, and nothing of it stays
+
+# shellcheck source=tests/programs/tool_lib.sh
+. "$(dirname "$0")/tool_lib.sh"
+
+TRIAL=$BIN/blinktrial
+TESTED=(run_gate) TESTED_AS=blinktrial
+# Few trials: what is looked for is large, and so is what a busy machine makes of
+# one commit.
+FEW=(--max-trials=10 --repeats=1 --margin=40)
+
+run_gate()
+{
+	(
+		cd repository
+		TMPDIR=$SCRATCH/temporary timeout 300 "$TRIAL" gate "$@"
+	)
+}
+
+# A program that sleeps, as long as the file says that it is built from; commits
+# "quick" and "slow", which takes ten times as long, and one that fails.
+make_repository()
+{
+	mkdir -p "$SCRATCH/temporary" repository
+	cd repository
+	git init -q .
+	# shellcheck disable=SC2016 # it looks when it runs
+	printf '#!/bin/sh\nsleep 0.0$(cat length)\n' >program
+	chmod +x program
+	commit 05 quick
+	commit 50 slow
+	commit 'no number' broken
+	git checkout -q --detach slow
+	echo dirty >length
+	cd ..
+	state >before
+}
+
+# commit LENGTH NAME
+commit()
+{
+	echo "$1" >source
+	git add -A
+	git -c user.name=n -c user.email=e commit -q -m "$2"
+	git branch "$2"
+}
+
+# All that the repository has: files, the index, branches, work trees
+state()
+{
+	(
+		cd repository
+		git status --porcelain
+		git for-each-ref
+		git worktree list
+		find . -name index -o -path ./.git -prune -o -type f -print |
+			sort | xargs sha256sum
+	)
+}
+
+expect_untouched()
+{
+	state | expect_same before -
+	[ -z "$(ls -A "$SCRATCH/temporary")" ] || fail "$(ls "$SCRATCH/temporary")"
+}
+
+# gate STATUS BEFORE AFTER ARGUMENT...
+gate()
+{
+	local want=$1 before=$2 after=$3 status=0
+	shift 3
+
+	run_gate --before="$before" --after="$after" \
+		--build='cp source length' "${FEW[@]}" "$@" >out 2>err || status=$?
+	[[ $status =~ ^($want)$ ]] || fail "status $status: $(cat err out)"
+	expect_untouched
+}
+
+case_verdicts()
+{
+	make_repository
+	gate 1 quick slow -- ./program
+	expect_match '^\./program +10 .* slower$' out
+	expect_match '^slower: 1 of 1$' out
+	gate 6 slow quick -- ./program
+	expect_match '^faster: 1 of 1$' out
+	gate '0|7' quick quick -- ./program
+}
+
+case_forms()
+{
+	make_repository
+	gate 1 quick slow --out="$PWD/record" --json="$PWD/j" --junit="$PWD/x" \
+		--markdown="$PWD/m" -n one -n two -- ./program './program again'
+	python3 - <<-'END'
+		import json, xml.etree.ElementTree as xml
+		found = json.load(open("j"))
+		assert found["schema"] == "blinktrial-gate-1"
+		assert [c["name"] for c in found["commands"]] == ["one", "two"]
+		assert {c["verdict"] for c in found["commands"]} == {"slower"}
+		assert xml.parse("x").getroot()[0].get("failures") == "2"
+	END
+	expect_match '^\| .one. \| 10 \|' m
+	for record in 1 2; do
+		expect_status 0 "$TRIAL" validate "record/$record"
+	done
+}
+
+# A command that fails after the change is a finding, before it is none.
+case_command_fails()
+{
+	make_repository
+	gate 1 quick broken -- ./program
+	expect_match '^failed: 1 of 1$' out
+	gate 1 broken quick -- ./program
+	expect_match '^blinktrial: before: ' err
+}
+
+case_refused()
+{
+	local good=(--before=quick --after=slow --build=true)
+
+	make_repository
+	expect_refused 2 '^--before: .nosuch. is no commit in' --before=nosuch \
+		--after=slow --build=true -- true
+	expect_refused 2 '^--before: .--all. is no commit in' --before=--all \
+		--after=slow --build=true -- true
+	expect_refused 2 '^--build: is missing' --before=quick --after=slow -- true
+	expect_refused 2 '^gate: names no command' "${good[@]}"
+	expect_refused 2 '^--until: is half the margin' "${good[@]}" --until=1 -- true
+	expect_refused 2 '^--trials: not with --until' "${good[@]}" --trials=9 -- true
+	expect_refused 2 '^--max-trials: is below 10' "${good[@]}" \
+		--max-trials=9 -- true
+	expect_refused 2 'needs a shell' "${good[@]}" -- 'a | b'
+	expect_status 1 run_gate "${good[@]/%=true/='echo one; echo two >&2; exit 3'}" \
+		-- true >out 2>err
+	expect_match '^  two$' err
+	expect_match '^blinktrial: --build: before: ended with status 3$' err
+	expect_untouched
+	rm -rf repository/.git
+	expect_refused 2 '^git: not a git repository' "${good[@]}" -- true
+}
+
+# case_interrupted BUILD COMMAND WORDS: in the middle of one of them
+case_interrupted()
+{
+	local gate
+
+	make_repository
+	run_gate --before=quick --after=slow --build="touch $PWD/at; $1" -- "$2" \
+		>out 2>err &
+	gate=$!
+	wait_until test -e at
+	[ "$2" = true ] || wait_until grep -q '^timing' out
+	pkill -TERM -f "blinktrial gate --before=quick" || fail "it is gone"
+	expect_status 143 wait "$gate"
+	expect_match "^blinktrial: interrupted: $3" err
+	expect_untouched
+	! pgrep -f "sleep 1234$" >/dev/null || fail "a process is left"
+}
+
+check verdicts case_verdicts
+check forms case_forms
+check command_fails case_command_fails
+check refused case_refused
+check interrupted_build case_interrupted 'sleep 1234' true 'while before was built'
+check interrupted_trials case_interrupted true 'sleep 1234' 'before the first trial'
+finish
