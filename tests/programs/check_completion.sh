@@ -119,7 +119,10 @@ case_options()
 	for program in "${PROGRAMS[@]}"; do
 		help=--help
 		[ "$program" != blinksort ] || help=--help=all
-		"$program" "$help" | sed -n -E 's/^ +(-.*)/\1/p' |
+		{
+			"$program" "$help"
+			[ "$program" != blinktrial ] || "$program" --help=commands
+		} | sed -n -E 's/^ +(-.*)/\1/p' |
 			sed 's/  .*//' | grep -o -E -e '(^|[ ,])--?[A-Za-z][a-z-]*' |
 			tr -d ' ,' | sort -u >want
 		[ "$(wc -l <want)" -gt 3 ] || fail "$program: $(cat want)"
@@ -131,6 +134,7 @@ case_options()
 	# Without a value, or with one that is a word of its own
 	expect_all 'blinksort --js' --json
 	expect_all 'blinktune --sta' --state=
+	expect_all 'blinktrial --sh' --shell --show-output
 	expect_all 'blinksort --hel' --help --help=
 	# Also where it lies, and of another name
 	expect_all "$BIN/blinksort --spl" --splitters=

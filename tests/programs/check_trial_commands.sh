@@ -124,6 +124,22 @@ has_run()
 	[ "$(wc -l <run)" -ge "$1" ]
 }
 
+# Scripts for hyperfine find a result for each value.
+case_export()
+{
+	expect_trial 0 --trials=2 --quiet --export-json=times.json -L n 1,2 \
+		'echo {n}'
+	python3 - <<-'END'
+		import json
+		results = json.load(open("times.json"))["results"]
+		assert [(one["command"], one["parameters"]) for one in results] == [
+		    ("echo 1", {"n": "1"}), ("echo 1 (control)", {"n": "1"}),
+		    ("echo 2", {"n": "2"})], results
+		assert all(len(one["times"]) == 2 for one in results)
+	END
+	expect_refused 2 'there is --export-json' --export-csv=times.csv true
+}
+
 # What is set up may be a server, which nobody waits for.
 case_server()
 {
@@ -270,6 +286,7 @@ check table case_table
 check record case_record
 check number_of_trials case_number_of_trials
 check hooks case_hooks
+check export case_export
 check server case_server
 check interrupt_without_record case_interrupt_without_record
 check shell case_shell

@@ -37,3 +37,9 @@ def table(design) -> tuple[list, list]:
     return ["configuration", "command", *used], [
         [name, command["text"], *(command[beside] or "" for beside in used)]
         for name, command in arms]
+
+
+def values(design, name) -> dict:
+    """The values of a configuration's command; sorts have none."""
+    found = next(c for c in design["configurations"] if c["name"] == name)
+    return (found.get("command") or {"values": {}})["values"]

@@ -14,10 +14,12 @@ from datetime import datetime, timezone
 import numpy as np
 
 from trials.record import design as designs
-from trials.report import hdr_histogram, machine_facts, measures, table
+from trials.report import arms, hdr_histogram, machine_facts, measures, table
 
 # What a trial has measured beside its time.
 MEASURES = tuple(name for _, _, names in measures.FIGURES for name in names)
+# The scenario of commands that nothing is asked of.
+PLAIN = "as-is"
 # A histogram of four digits knows times as reports show them.
 _HLOG_DIGITS = 4
 # Readers make room for at least an hour.
@@ -38,7 +40,7 @@ def _hyperfine_result(study, group):
     ranks = [trial["ranks"] or [found] for trial, found
              in zip(group.sample_trials, measured)]
     result = {
-        "command": f"{study.label(group.scenario)}: {group.name}",
+        "command": _command(study, group),
         "mean": s.mean_ns / 1e9,
         "stddev": None if s.sd_ns is None else s.sd_ns / 1e9,
         "median": s.median_ns / 1e9,
@@ -52,15 +54,34 @@ def _hyperfine_result(study, group):
             for trial in ranks],
         "exit_codes": [trial["exit_status"] for trial in group.sample_trials],
         # Values are texts, as in hyperfine's own files.
-        "parameters": {"scenario": study.label(group.scenario),
-                       **{key: str(value)
-                          for key, value in group.parameters.items()}},
+        "parameters": {key: str(value) for key, value
+                       in _parameters(study, group).items()},
     }
     if any(measured):
         # hyperfine's own readers pass it over.
         result["measures"] = {name: [found.get(name) for found in measured]
                               for name in MEASURES}
     return result
+
+
+def _is_plain(group) -> bool:
+    """A command that hyperfine would have run in the same way."""
+    return group.scenario == PLAIN
+
+
+def _command(study, group) -> str:
+    """Scripts take the text of a command for it."""
+    if _is_plain(group):
+        return group.name
+    return f"{study.label(group.scenario)}: {group.name}"
+
+
+def _parameters(study, group) -> dict:
+    """Scripts that draw a curve ask for one parameter and no more."""
+    scenario = ({} if _is_plain(group)
+                else {"scenario": study.label(group.scenario)})
+    return {**scenario, **group.parameters, **arms.values(study.design,
+                                                          group.name)}
 
 
 def _mean_seconds(ranks, key):

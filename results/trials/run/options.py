@@ -24,7 +24,8 @@ DEFAULT_MAX_TIME_S = 600
 DEFAULT_SHELL = "/bin/sh"
 # Options of hyperfine, which users may expect: what to do instead.
 HINTS = {
-    r"--export-.*": "use blinkreport --format on the record",
+    r"--export-.*": "there is --export-json, and blinkreport --format of a "
+                    "record",
     r"-[mM].*|--(min|max)-runs": "use --trials",
     r"--style|-u|--time-unit": "the table has one form",
 }
@@ -152,6 +153,7 @@ A COMMAND is split into words as a shell does it, and run without a shell.
                         run commands by a shell (/bin/sh)
   --stdin=FILE          let commands read FILE as standard input (/dev/null)
   --show-output         pass on what commands print
+  --export-json=FILE    write what hyperfine would write
   --scenario=NAME,...   prepare the files that are named: pagecache, cache,
                         platter or beyond-memory, as for sorts (as-is: not)
   --input=FILE          bring FILE into the state that the scenario asks for;
@@ -375,6 +377,7 @@ def add_commands(add) -> None:
     add("--input", dest="inputs", action="append", type=input_path)
     add("--output", dest="outputs", action="append", type=output_path)
     add("--stdin", type=path)
+    add("--export-json", type=path)
     add("--ignore-failure", "-i", action="store_const", const=True)
     add("--show-output", action="store_const", const=True)
 
@@ -520,7 +523,7 @@ def resumed(options: argparse.Namespace,
         if now not in (None, []) and now != then:
             raise Failure(spelled(name), f"is {written(now)}, but "
                           f"{written(then)} in the record", USAGE)
-    for name in ("out", "resume", "keep", "quiet"):
+    for name in ("out", "resume", "keep", "quiet", "export_json"):
         setattr(recorded, name, getattr(options, name))
     for name in REPLACEABLE:
         if getattr(options, name) is not None:

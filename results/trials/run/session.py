@@ -352,6 +352,9 @@ def trials(options, record, target, tuning: Tuning, supervisor: Supervisor,
                       128 + supervisor.signal)
     if not options.quiet:
         say(options, record, programs)
+    if options.export_json:
+        programs.must_call("blinkreport", "--format=hyperfine",
+                           f"--output={options.export_json}", options.out)
     return exit_status(record)
 
 
