@@ -150,6 +150,12 @@ class Timed(unittest.TestCase):
             self.assertLessEqual(found, measures["minor_faults"]
                                  + measures["major_faults"])
             self.assertGreater(found, measures["minor_faults"] // 2)
+            # Nor do the starts before the one that is timed.
+            measures = timed.time_command(
+                [PROGRAMS.path("blinkprobe"), "nothing"],
+                self.supervisor).measures
+            found = measures["counters"]["page_faults"]
+            self.assertLess(measures["minor_faults"], 2 * found + 10)
             self.supervisor.counts_events = False
             measures = self.shell(script).measures
             self.assertIsNone(measures["counters"]["page_faults"])
