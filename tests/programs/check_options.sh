@@ -621,6 +621,45 @@ case_help_topics()
 }
 
 # blinksort(1) names each option, and it or another page explains it.
+# blinksort and blinktrial take the same words from a file, and refuse the same
+# files; other programs have no such word.
+case_argument_files()
+{
+	local program
+
+	records in
+	printf '%s\n' '# a site' '' '-r' '-o' 'out of @it' >words
+	"$BIN/blinksort" in @words
+	"$BIN/blinksort" in -r -o want
+	cmp want 'out of @it'
+	printf '%s\n' '--trials=1' '--quiet' "sh -c 'echo >>ran'" >words
+	"$BIN/blinktrial" @words
+	[ "$(wc -l <ran)" = 4 ]
+	printf 'a\0b' >words
+	head -c 1048577 /dev/zero | tr '\0' '\n' >many
+	for program in blinksort blinktrial; do
+		refused_file '@missing' 'missing: No such file or directory'
+		refused_file '@.' '.: Is a directory'
+		refused_file '@words' 'words: a byte 0 is no part of an argument'
+		refused_file '@many' 'many: more than 1048576 bytes of arguments'
+	done
+	cp in @in
+	"$BIN/blinksort" -o out -- @in
+	"$BIN/blinksort" -o again ./@in
+	cmp out again
+	refused "@missing: COUNT is a whole number below 2^64" blinkgen @missing x
+}
+
+# refused_file WORD MESSAGE: by $program, with status 3
+refused_file()
+{
+	local status=0
+
+	"$BIN/$program" "$1" 2>err || status=$?
+	[ "$status" = 3 ]
+	echo "$program: $2" | expect_same err -
+}
+
 case_pages_have_all_options()
 {
 	local option pages=("$REPO"/src/programs/blinksort/blinksort{.1,-cluster.7,-external.7})
@@ -655,5 +694,6 @@ check summary_replaces_no_other case_summary_replaces_no_other
 check order case_order
 check help case_help
 check help_topics case_help_topics
+check argument_files case_argument_files
 check pages_have_all_options case_pages_have_all_options
 finish

@@ -89,6 +89,7 @@ static const char reports[] =
 "      --help=TOPIC          print more options: cluster (of many machines),\n"
 "                            external (of sorts beyond memory), tuning, or all\n"
 "  -V, --version             print the version\n"
+"      @FILE                 take the lines of FILE as further arguments\n"
 "\n";
 
 static const char tuning[] =

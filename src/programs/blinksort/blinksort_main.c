@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/argument_file.h"
 #include "base/base.h"
 #include "base/format.h"
 #include "base/log.h"
@@ -666,6 +667,8 @@ int main(int argc, char **argv)
 	int ret;
 
 	log_init(program_name());
+	if (argument_file_expand(&argc, &argv, &failure) < 0)
+		return log_failure(&failure);
 	options.words = calloc((size_t)argc + 1, sizeof(*argv));
 	if (!options.words) {
 		failure_no_memory(&failure);
