@@ -204,7 +204,10 @@ case_bad_commands()
 	# shellcheck disable=SC2016 # its shell ends itself
 	expect_refused 1 '^kill -9 ..: killed by SIGKILL$' 'kill -9 $$' --shell
 	expect_refused 2 'is empty$' ''
-	expect_trial 0 --trials=3 -i false true
+	expect_trial 0 --trials=3 -i false true --out=record
+	expect_match '^  1 again: 3 of 3 runs ended with another status than 0' out
+	expect_status 0 "$REPORT" record >shown
+	expect_match '^  as-is, false: 3 of 3 trials ended with another status' shown
 }
 
 # It prints more than memory or a disk should hold, waits for words from the

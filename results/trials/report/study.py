@@ -358,4 +358,10 @@ def group_notes(group: Group) -> list:
     if unchecked:
         notes.append(f"{name}: the output of {unchecked} trials was not "
                      "validated.")
+    ignored = sum(t["exit_status"] not in (0, None)
+                  for t in group.sample_trials)
+    if ignored:
+        notes.append(f"{name}: {ignored} of {group.count} trials ended with "
+                     "another status than 0, which was to be ignored; they "
+                     "are in the figures.")
     return notes

@@ -155,6 +155,11 @@ def _sentences(rows, found) -> list:
         if failed:
             says.append(wrapped(f"{row.label}: {failed} of {len(row.found)} "
                                 "trials failed and are not in the figures."))
+        ignored = sum(trial["exit_status"] != 0 for trial in row.trials)
+        if ignored:
+            says.append(wrapped(f"{row.label}: {ignored} of {len(row.trials)} "
+                                "runs ended with another status than 0, and "
+                                "are in the figures."))
         left = sum(count > 0 for count in _measures(row, "left_processes"))
         if left:
             says.append(wrapped(f"{row.label}: processes were left behind by "
