@@ -75,6 +75,11 @@ class Timed(unittest.TestCase):
         for number in (signal.SIGPIPE, signal.SIGXFSZ):
             self.assertFalse(ignored >> (number - 1) & 1)
 
+    def test_no_signal_is_blocked(self):
+        """As those are in the process that starts it."""
+        done = self.shell("grep SigBlk /proc/self/status")
+        self.assertEqual(int(done.stdout.split()[1], 16), 0)
+
     def test_it_has_a_session_and_a_group_of_others(self):
         """What a terminal sends does not reach it, nor what it sends its own
         group those who time it."""

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from trials.base.failure import FAILED, RESOURCES, Failure, of_file
 from trials.base.programs import Programs, end_of, first_line
-from trials.run.supervisor import Supervisor
+from trials.run.supervisor import ENDING, Supervisor
 
 ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/local/bin:/usr/bin:/bin"}
 TIMEOUT_S = 60.0
@@ -89,9 +89,10 @@ def time_command(words: list[str], supervisor: Supervisor,
     asked += ["--", path_of(words[0], environment), *words[1:]]
     with Streams(stdin, keeps_stdout) as streams:
         before = resource.getrusage(resource.RUSAGE_SELF)
+        # What is to end the command waits until the probe takes it.
         supervisor.pid = os.posix_spawn(
             supervisor.programs.path("blinkprobe"), asked, environment,
-            file_actions=streams.actions(), setsid=True, setsigmask=(),
+            file_actions=streams.actions(), setsid=True, setsigmask=ENDING,
             setsigdef=DEFAULT_SIGNALS)
         stderr, status = supervisor.wait(streams.stderr, STDERR_BYTES)
         after = resource.getrusage(resource.RUSAGE_SELF)
