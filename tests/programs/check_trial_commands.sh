@@ -263,7 +263,7 @@ case_interrupt()
 
 	# Else timeout passes the signal on twice, and the second one is the last.
 	timeout --foreground 300 "$TRIAL" --out=record --trials=50 --cleanup='echo done >>log' \
-		'sleep 0.1' >out 2>err &
+		"sh -c 'echo >here; sleep 0.1'" >out 2>err &
 	trial=$!
 	wait_until test -s record/trials.jsonl
 	kill -INT "$trial"
@@ -273,16 +273,21 @@ case_interrupt()
 	python3 - <<-'END'
 		import json
 		design = json.load(open("record/design.json"))
-		assert design["command"][-2:] == ["--", "sleep 0.1"]
+		assert design["command"][-2:] == [
+		    "--", "sh -c 'echo >here; sleep 0.1'"], design["command"]
 	END
 	expect_refused 2 'the commands: is' --resume --out=record true
 	sed -i 's/"trials": 50/"trials": 2/' record/design.json
 	sed -i 's/--trials=50/--trials=2/' record/design.json
 	head -n 2 record/trials.jsonl >kept
+	rm here
 	cat kept >record/trials.jsonl
-	expect_trial 0 --resume --out=record
+	# From anywhere it goes on where it was begun.
+	(cd / && run_trial --resume --out="$OLDPWD/record") >out 2>err ||
+		fail "$(cat err)"
 	expect_status 0 "$TRIAL" validate record
 	ask 'len(trials) == 4'
+	[ -e here ]
 }
 
 check table case_table

@@ -185,6 +185,8 @@ def resume(options, programs: Programs, supervisor: Supervisor) -> int:
     with store.Record.open(options.out) as record:
         options = command_line.resumed(options, record.design["command"])
         expect_devices(options, record.design)
+        if designs.of_commands(record.design):
+            go_to(record.design["commands"]["directory"])
         text = record.design["sweep_text"]
         target = target_of(options, programs, supervisor,
                            sweeps.parse(text) if text else None,
@@ -197,6 +199,14 @@ def resume(options, programs: Programs, supervisor: Supervisor) -> int:
         tuning = Tuning(programs, options.hosts, options.key_file)
         return trials(options, record, target, tuning, supervisor, programs,
                       energy)
+
+
+def go_to(folder: str) -> None:
+    """Commands name files from the folder where they were begun."""
+    try:
+        os.chdir(folder)
+    except OSError as error:
+        raise of_file(folder, error) from None
 
 
 def recorded_arms(design: dict) -> list[arms.Arm]:
