@@ -97,6 +97,9 @@ class Arms(unittest.TestCase):
         for where in ("null", "pipe", "inherit"):
             self.refused("--show-output", "a", f"--output={where}")
 
+    def test_w_of_hyperfine_has_a_hint(self):
+        self.refused("-w: .*--warmup", "a", "-w", "3")
+
     def test_hooks(self):
         self.assertEqual([arm.prepare for arm in arms_of("a", "b", "-p", "x")],
                          ["x", "x"])

@@ -420,6 +420,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     expect_one_end(options)
     expect_no_verb(options.commands)
     if options.commands or options.reference:
+        # hyperfine's -w is a number of runs.
+        refuse(options, ("hosts",), "names hosts that sort; to warm up, give "
+               "--warmup")
         refuse(options, OF_SORTS, "is for trials of blinksort, not of commands")
         return options
     refuse(options, OF_COMMANDS, "needs a command to time")
