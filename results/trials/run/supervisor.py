@@ -4,12 +4,16 @@ import contextlib
 import os
 import select
 import signal
+import time
 
 from trials.base.programs import Programs
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # What a process has written is read in pieces of at most this.
 READ_BYTES = 1 << 16
+# timeout(1) signals its child, and then its process group: what comes so soon
+# is the same signal.
+SAME_S = 1.0
 
 
 class Supervisor:
@@ -18,7 +22,7 @@ class Supervisor:
     A signal does not raise anything: it would do so between any two steps,
     also between those that make a record whole.  It is noted, the process that
     we wait for is ended, and the loop looks at .signal before it goes on.  A
-    second one ends us at once.
+    second one, SAME_S later, ends us at once.
 
     The process is `blinkprobe run`, which ends the command and all that this
     has started when it gets SIGTERM: from here, or from the kernel when we are
@@ -31,6 +35,7 @@ class Supervisor:
         self.counts_events = False
         self.pid = 0
         self.signal = 0
+        self._signal_s = 0.0
         # We were stopped, as by Ctrl-Z, and went on.  The runner resets it
         # before each trial.
         self.was_stopped = False
@@ -93,8 +98,12 @@ class Supervisor:
         return kept, status
 
     def _ending(self, number, _frame):
-        self.signal = number
-        signal.signal(number, signal.SIG_DFL)
+        now_s = time.monotonic()
+        if not self.signal:
+            self.signal, self._signal_s = number, now_s
+        elif now_s - self._signal_s >= SAME_S:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
 
     def _continued(self, _number, _frame):
         self.was_stopped = True
