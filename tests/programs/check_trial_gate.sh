@@ -11,12 +11,18 @@ TESTED=(run_gate) TESTED_AS=blinktrial
 # one commit.
 FEW=(--max-trials=10 --repeats=1 --margin=40)
 
+# Variables that the gate has, NAME=VALUE
+HOOKED=()
+
 run_gate()
 {
-	(
-		cd repository
-		TMPDIR=$SCRATCH/temporary timeout 300 "$TRIAL" gate "$@"
-	)
+	(become_gate "$@")
+}
+
+become_gate()
+{
+	cd repository
+	exec env TMPDIR="$SCRATCH/temporary" "${HOOKED[@]}" "$TRIAL" gate "$@"
 }
 
 # A program that sleeps, as long as the file says that it is built from; commits
@@ -108,6 +114,46 @@ case_forms()
 	done
 }
 
+# What a CI service has: a shallow clone without branches, and the commit before
+# fetched beside it; what a hook of git has: variables that name a repository.
+# The build sees the tree that it is in.
+case_shallow()
+{
+	make_repository
+	git clone -q --depth=1 --branch=slow "file://$PWD/repository" clone
+	(
+		cd clone
+		git checkout -q --detach
+		git branch -q -D slow
+		git fetch -q --depth=1 origin "$(git -C ../repository rev-parse quick)"
+		git branch -q quick FETCH_HEAD
+		git update-ref refs/kept/quick quick
+		git branch -q -D quick
+	)
+	mv repository original
+	mv clone repository
+	state >before
+	HOOKED=(GIT_DIR="$PWD/nosuch")
+	gate 1 refs/kept/quick HEAD \
+		--build='git cat-file -e HEAD:program && cp source length' -- ./program
+	expect_match '^slower: 1 of 1$' out
+}
+
+# A name of any bytes; the result is printed though a file cannot be written.
+case_odd_names()
+{
+	make_repository
+	gate 1 quick slow --json="$PWD/j" --junit="$PWD/x" --markdown="$PWD/m" \
+		-n $'a\xff`b|<i>&"\x01' -- ./program
+	python3 -c 'import json, xml.etree.ElementTree as xml
+json.load(open("j", encoding="utf-8"))
+xml.parse("x")'
+	expect_match '^slower: 1 of 1$' out
+	gate 3 quick slow --json=/dev/full -- ./program
+	expect_match '^slower: 1 of 1$' out
+	expect_match '^blinktrial: /dev/full: No space left on device$' err
+}
+
 # A command that fails after the change is a finding, before it is none.
 case_command_fails()
 {
@@ -134,6 +180,8 @@ case_refused()
 	expect_refused 2 '^--max-trials: is below 10' "${good[@]}" \
 		--max-trials=9 -- true
 	expect_refused 2 'needs a shell' "${good[@]}" -- 'a | b'
+	expect_refused 3 '^/nosuch/x: No such file or directory' "${good[@]}" \
+		--junit=/nosuch/x -- true
 	expect_status 1 run_gate "${good[@]/%=true/='echo one; echo two >&2; exit 3'}" \
 		-- true >out 2>err
 	expect_match '^  two$' err
@@ -143,18 +191,20 @@ case_refused()
 	expect_refused 2 '^git: not a git repository' "${good[@]}" -- true
 }
 
-# case_interrupted BUILD COMMAND WORDS: in the middle of one of them
+# case_interrupted BUILD COMMAND WORDS: in the middle of one of them, twice, as
+# timeout(1) does it
 case_interrupted()
 {
 	local gate
 
 	make_repository
-	run_gate --before=quick --after=slow --build="touch $PWD/at; $1" -- "$2" \
+	become_gate --before=quick --after=slow --build="touch $PWD/at; $1" -- "$2" \
 		>out 2>err &
 	gate=$!
 	wait_until test -e at
 	[ "$2" = true ] || wait_until grep -q '^timing' out
-	pkill -TERM -f "blinktrial gate --before=quick" || fail "it is gone"
+	kill -TERM "$gate" || fail "it is gone"
+	kill -TERM "$gate" 2>kill.err || true
 	expect_status 143 wait "$gate"
 	expect_match "^blinktrial: interrupted: $3" err
 	expect_untouched
@@ -163,6 +213,8 @@ case_interrupted()
 
 check verdicts case_verdicts
 check forms case_forms
+check shallow case_shallow
+check odd_names case_odd_names
 check command_fails case_command_fails
 check refused case_refused
 check interrupted_build case_interrupted 'sleep 1234' true 'while before was built'

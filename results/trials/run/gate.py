@@ -136,9 +136,22 @@ def run(arguments: list[str], called: str) -> int:
     return result.status
 
 
+def expect_places(gate) -> None:
+    """There are folders for the files that were asked for.  The files are not
+    made before there is a result: a CI service would read an empty one."""
+    for form in FORMS:
+        path = getattr(gate, form)
+        if path is not None:
+            try:
+                os.stat(os.path.join(os.path.dirname(path), "."))
+            except OSError as error:
+                raise of_file(path, error) from None
+
+
 def judge_all(options, folder: str, programs: Programs,
               supervisor: Supervisor) -> Result:
     # What can be refused is refused before anything is built.
+    expect_places(options.gate)
     asked = arms.of_options(options, os.environ)
     repository, gate = Repository(), options.gate
     commits = {name: repository.commit(f"--{name}", getattr(gate, name))
@@ -203,13 +216,14 @@ def middle(times_ns: list[int], blocks: list[int]) -> float:
 
 def put(gate, result: Result) -> None:
     """Print it, and write the files that were asked for."""
+    print_text(gate_forms.text(result))
     for form, render in FORMS.items():
         path = getattr(gate, form)
         if path is None:
             continue
         try:
-            with open(path, "w", encoding="utf-8") as file:
+            # A name may be of bytes that are no UTF-8.
+            with open(path, "w", encoding="utf-8", errors="replace") as file:
                 file.write(render(result))
         except OSError as error:
             raise of_file(path, error) from None
-    print_text(gate_forms.text(result))

@@ -7,6 +7,7 @@ from xml.sax.saxutils import quoteattr
 from trials.base import units
 from trials.base.text_table import as_lines, grid, wrapped
 from trials.base.units import printable
+from trials.statistics import verdict
 
 SCHEMA = "blinktrial-gate-1"
 NOT_ITSELF = ("the commit before differs from itself by {}: something beside "
@@ -49,10 +50,10 @@ def reason(each, result) -> str | None:
     """Why the verdict is what it is, where the table does not tell."""
     if each.why:
         return each.why
-    if each.verdict != "inconclusive" or each.again is None:
+    if each.verdict != verdict.INCONCLUSIVE or each.again is None:
         return None
-    margin_ratio = result.margin_percent / 100
-    if abs(each.again.ratio - 1) > margin_ratio and each.again.p_value <= 0.01:
+    if each.again.differs(result.margin_percent / 100,
+                          verdict.level(len(result.judged))):
         return NOT_ITSELF.format(units.change(each.again.ratio))
     return ("neither a change beyond the margin nor that there is none was "
             "shown; more trials, or a quieter machine, would tell")

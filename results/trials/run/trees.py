@@ -23,6 +23,10 @@ class Repository:
     """The one that the current folder is in."""
 
     def __init__(self):
+        # A hook of git has variables that name a repository: neither git, nor
+        # a build, nor a command shall take that one for the tree it is in.
+        for name in self._git("rev-parse", "--local-env-vars").split():
+            os.environ.pop(name, None)
         self.root = self._git("rev-parse", "--show-toplevel", status=USAGE)
 
     def commit(self, option: str, revision: str) -> str:
@@ -42,19 +46,20 @@ class Repository:
         """The files of the commit, in this new folder."""
         self._git("clone", "--quiet", "--shared", "--no-checkout", self.root,
                   folder)
+        # A clone of a shallow repository, as CI services have, copies what its
+        # branches reach, and no commit that was fetched beside them.
+        self._git("-C", folder, "-c", "protocol.version=2", "fetch", "--quiet",
+                  "--update-shallow", "origin", commit)
         self._git("-C", folder, "checkout", "--quiet", "--detach", commit)
 
     @staticmethod
     def _git(*words: str, status: int = FILE) -> str:
-        """What git prints.  Its own variables name other repositories, in a
-        hook of git for example."""
-        environment = {name: value for name, value in os.environ.items()
-                       if not name.startswith("GIT_")}
+        """What git prints."""
         try:
             done = subprocess.run(
                 ["git", *words], check=False, text=True, errors="replace",
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE, env=environment)
+                stderr=subprocess.PIPE)
         except OSError as error:
             raise Failure("git", error.strerror, FAILED) from None
         if done.returncode != 0:

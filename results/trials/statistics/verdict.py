@@ -64,11 +64,16 @@ def change(before_ns, after_ns, blocks) -> Change:
                   found.p_value)
 
 
+def level(count: int) -> float:
+    """The largest p of a difference, where so many are judged at once."""
+    return ALPHA / count
+
+
 def judge(again: Change, after: Change, margin_ratio: float,
           count: int = 1) -> str:
     """`again`: the first arm beside itself; `count`: how many are judged at
     once."""
-    alpha = ALPHA / count
+    alpha = level(count)
     if again.differs(margin_ratio, alpha):
         return INCONCLUSIVE
     if after.differs(margin_ratio, alpha):
