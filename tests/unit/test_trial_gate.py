@@ -147,8 +147,8 @@ class CompareTest(unittest.TestCase):
         groups = [study.reference("pagecache") for study in (before, after)]
         self.assertEqual(result.pairs[0].p_value, comparison.u_test(
             *(group.samples_ns for group in groups))[1])
-        self.assertIn("\ntest    two-sample U test: two runs have no blocks in "
-                      "common\n", gate.text(result))
+        self.assertIn("\ntest    two-sample U test: the runs were not "
+                      "interleaved\n", gate.text(result))
         self.assertEqual(gate.document(result)["test"], "two-sample U test")
 
     def test_alarms_of_dependent_trials(self):

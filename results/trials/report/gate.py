@@ -39,11 +39,12 @@ from trials.statistics import comparison, effective
 SCHEMA = "blinkreport-compare-1"
 MARGIN_RATIO = 0.01
 TEST = "two-sample U test"
-TEST_WORDS = f"{TEST}: two runs have no blocks in common"
+TEST_WORDS = f"{TEST}: the runs were not interleaved"
 # A warning of differences between runs that no look at the times of one tells.
 UNSEEN = ("A difference between whole runs, such as where the program lies in "
           "memory or what else the machine did, looks like one of the program: "
-          "{} Make both records again before you rely on a small change.")
+          "{} Make both records again before you rely on a small change, or "
+          "compare by blinktrial gate, which interleaves the two.")
 ONE_SESSION = "each record is of one session, so it can't be told apart."
 SESSIONS = "only differences between the sessions of a record are allowed for."
 EQUIVALENCE_CONFIDENCE = 0.90
