@@ -160,7 +160,14 @@ def judge_all(options, folder: str, programs: Programs,
     trees = {BEFORE: f"{folder}/1", AFTER: f"{folder}/2"}
     for name, tree in trees.items():
         print_text(f"building {name}: {repository.subject(commits[name])}\n")
-        repository.check_out(commits[name], tree)
+        try:
+            repository.check_out(commits[name], tree)
+        except Failure:
+            # A signal of the terminal ends git, too.
+            if supervisor.signal:
+                raise Failure("interrupted", f"while {name} was checked out",
+                              128 + supervisor.signal) from None
+            raise
         build(tree, gate.build, name, supervisor)
     judged = [measure(options, number, arm, trees, programs, supervisor)
               for number, arm in enumerate(asked, 1)]
