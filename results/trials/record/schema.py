@@ -59,7 +59,7 @@ def _complaints(name, document) -> Iterator[str]:
 
 def complaint(name: str, document) -> Optional[str]:
     """The first thing in which a document is not as its schema says: `name`
-    is design, environment, exchanges, measure or trial."""
+    is design, environment, exchanges, gate, measure or trial."""
     return next(_complaints(name, document), None)
 
 
