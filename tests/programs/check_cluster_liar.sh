@@ -155,7 +155,7 @@ case_records()
 	lies "" total:1:1:add:1
 	lies "" total:1:1:set:0
 	lies "" total:1:1:set:-100
-	lies "" hello:any:10:set:10 hello:any:20:set:10
+	lies "" hello:any:10:set:10 hello:any:21:set:10
 	lies "" payload:1:0:add:1
 	lies --unique payload:1:0:add:1
 	lies --splitters=sampled total:3:1:add:100
@@ -193,24 +193,24 @@ case_division()
 }
 
 # Words of it: 2 is the first key, 10 the number of records, 12 what was found in
-# the keys, 14 the schedule, 20 the number of slots, 22 whether --unique is given,
-# 26 what is known of the link, 27 the rank's roles.  Of a shared input a rank has a
-# part that is known.
+# the keys, 13 has flags, 14 the schedule, 21 the number of slots, 26 what is known
+# of the link, 27 the rank's roles.  Of a shared input a rank has a part that is
+# known.
 case_hello()
 {
 	words='sent impossible numbers of its input' lies "" hello:any:12:set:1
 	words='sent an impossible hello' lies "" hello:any:2:set:0
 	lies "" hello:any:10:set:-1
-	lies "" hello:any:10:set:4000000000 hello:any:20:set:4000000000
-	lies "" hello:any:20:set:-1
+	lies "" hello:any:10:set:4000000000 hello:any:21:set:4000000000
+	lies "" hello:any:21:set:-1
 	lies "" hello:any:14:set:0x100000003
 	lies "" hello:any:2:add:0x5b000000
-	lies "" hello:any:22:set:2
+	lies "" hello:any:13:set:8
 	lies "" hello:any:26:set:3
 	lies "" hello:any:27:set:8
 	lies "" hello:any:27:set:0
 	lies "" hello:any:27:xor:4
-	lies --shared-input hello:any:10:add:1 hello:any:20:add:1
+	lies --shared-input hello:any:10:add:1 hello:any:21:add:1
 	lies "" field:any:application_bytes:set:0
 }
 

@@ -620,7 +620,6 @@ case_help_topics()
 	refused "--help: TOPIC is empty" blinksort --help=
 }
 
-# blinksort(1) names each option, and it or another page explains it.
 # blinksort and blinktrial take the same words from a file, and refuse the same
 # files; other programs have no such word.
 case_argument_files()
@@ -660,6 +659,7 @@ refused_file()
 	echo "$program: $2" | expect_same err -
 }
 
+# blinksort(1) names each option, and it or another page explains it.
 case_pages_have_all_options()
 {
 	local option pages=("$REPO"/src/programs/blinksort/blinksort{.1,-cluster.7,-external.7})

@@ -155,14 +155,16 @@ case_acl_without_its_group()
 		fail "now $(acl get out)"
 }
 
-# gather: two ranks of this machine write one file
+# gather: two ranks of this machine write one file; each has all records, under a
+# name of its own
 gather()
 {
 	local rank pids=()
 
 	for rank in 0 1; do
+		ln -f in "in.$rank"
 		"$BIN/blinksort" --nodes=127.0.0.2,127.0.0.3 --rank="$rank" \
-			--deadline=30 in --gather=out \
+			--deadline=30 "in.$rank" --gather=out \
 			>"said.$rank" 2>&1 </dev/null &
 		pids+=($!)
 	done

@@ -371,8 +371,8 @@ case_of_hyperfine()
 	for option in '-m9' '--min-runs' '--max-runs=9'; do
 		expect_refused 2 "^$option: use --trials" "$option" 9
 	done
-	for option in '--export-json' '--export-csv=x' '--export-markdown'; do
-		expect_refused 2 "^$option: use blinkreport --format" \
+	for option in '--export-csv=x' '--export-markdown'; do
+		expect_refused 2 "^$option: there is --export-json, and blinkreport" \
 			"$option" x
 	done
 	expect_refused 2 '^--prepare: needs a command to time' --prepare=sync \

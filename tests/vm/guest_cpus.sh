@@ -82,9 +82,11 @@ case_ranks()
 
 	ip link set lo up
 	for rank in 0 1; do
+		# A name of its own for what both have
+		ln -f "$SCRATCH/in" "$SCRATCH/in.$rank"
 		blinksort --cluster --nodes=127.0.0.1:7001,127.0.0.1:7002 \
 			--rank=$rank \
-			"$SCRATCH/in" -o /mnt/out.$rank &
+			"$SCRATCH/in.$rank" -o /mnt/out.$rank &
 		pids+=($!)
 	done
 	wait "${pids[0]}" && wait "${pids[1]}"

@@ -245,8 +245,10 @@ start_rank()
 	local rank=$1 hosts=$2
 	shift 2
 
+	# A name of its own for what both have
+	ln -f "$SCRATCH/in" "$SCRATCH/in.$rank"
 	blinksort --cluster --nodes="$hosts" --rank="$rank" \
-		--deadline=60 --json "$SCRATCH/in" -o "/mnt/part.$rank" "$@" \
+		--deadline=60 --json "$SCRATCH/in.$rank" -o "/mnt/part.$rank" "$@" \
 		>"said.$rank" 2>"err.$rank" </dev/null &
 	pids[rank]=$!
 }

@@ -426,8 +426,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         refuse(options, OF_SORTS, "is for trials of blinksort, not of commands")
         return options
     refuse(options, OF_COMMANDS, "needs a command to time")
-    require(options, ["scenarios", "out",
-                      *([] if options.until else ["trials"])])
+    require(options, ["scenarios", *([] if options.until else ["trials"]),
+                      "out"])
     return options
 
 
