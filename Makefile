@@ -110,7 +110,7 @@ PYTHON := $(wildcard results/blinkreport results/blinktrial \
 	    results/*/*.py results/*/*/*.py tests/*/*.py)
 # Some programs are scripts.  bin/ has links to them: a script finds the other
 # programs beside its link, and the files that it reads beside itself.
-SCRIPT_PROGRAMS := $(filter-out %.1,$(wildcard results/blink* tune/blink*))
+SCRIPT_PROGRAMS := $(filter-out %.1 %.7,$(wildcard results/blink* tune/blink*))
 SCRIPT_DATA := $(wildcard results/trials/*.py results/trials/*/*.py \
 		 results/schema/*.json \
 		 results/*.sweep results/*.csv tune/*/*.sh tune/profiles/*.profile)
