@@ -155,6 +155,18 @@ static void share_input(const struct cluster *cluster,
 	hello->slot_count = hello->record_count;
 }
 
+/* outpath_place() of a file that is there.  One that has lost its name, as
+ * /proc/self/fd may lead to, is in no place, whatever that link says. */
+static uint64_t input_place(const char *path)
+{
+	char *real_path = realpath(path, NULL);
+	uint64_t place =
+		real_path ? outpath_place(real_path, machine_host_id()) : 0;
+
+	free(real_path);
+	return place;
+}
+
 /* What this rank knows by itself. */
 static int open_input(struct cluster *cluster, struct cluster_hello *hello)
 {
@@ -205,8 +217,7 @@ static int open_input(struct cluster *cluster, struct cluster_hello *hello)
 		hello->output_place = outpath_place(config->output_paths[0],
 						    machine_host_id());
 	if (!cluster->config->shares_input && input->record_count > 0)
-		hello->input_place = outpath_place(config->input_paths[0],
-						   machine_host_id());
+		hello->input_place = input_place(config->input_paths[0]);
 	hello->probed_kind = key_probe(input, &config->shape, &is_uniform);
 	hello->is_uniform = is_uniform;
 	return 0;
