@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <sodium.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "cluster/cluster_state.h"
