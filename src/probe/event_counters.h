@@ -2,11 +2,11 @@
  * event_counters.h - count events of the processor, or of the kernel, in the
  * programs that this process starts
  *
- * By perf_event_open(2).  An event is opened on this process, but counts
- * nothing: it is inherited by each process that is started later, and begins
- * when that executes a program.  So neither this process counts nor what it
- * costs to start another; and no system call is needed between the start of a
- * program and its end.
+ * perf_event_open(2) opens an event on this process, where it counts nothing:
+ * it is inherited by each process that is started later, and begins when that
+ * executes a program.  So neither this process counts nor what it costs to
+ * start another; and no system call is needed between the start of a program
+ * and its end.
  *
  * A processor has only a few counters.  Where several users share one, each has
  * it for part of the time, and what the kernel tells then is an estimate, which

@@ -139,10 +139,11 @@ static unsigned end_left_processes(void)
 
 /* --- the start --------------------------------------------------------------
  *
- * By clone(2) as posix_spawn(3) does it, but its way of musl takes a pipe for
- * the errno of a failing execve(2), some 9 us more.  The new process shares our
- * memory until it executes the program, while we sleep: it makes system calls
- * only, since a function of the C library might change what is ours.
+ * This file calls clone(2) as posix_spawn(3) does, but that of musl takes a
+ * pipe for the errno of a failing execve(2), some 9 us more.  The new process
+ * shares our memory until it executes the program, while we sleep: it makes
+ * system calls only, since a function of the C library might change what is
+ * ours.
  */
 
 #define STACK_BYTES 16384

@@ -1,7 +1,7 @@
 /*
  * proctree.h - find processes by descent and by mark, and kill them all
  *
- * For jobs without a cgroup, and for programs that are timed.  The caller is
+ * Jobs without a cgroup need it, and programs that are timed.  The caller is
  * the subreaper of its descendants: when a process dies its children become the
  * caller's, so that all that a job has left behind is, or descends from, a
  * child of the caller, however often it forked and whatever group or session it

@@ -79,7 +79,7 @@ case_record()
 	expect_status 7 "$REPORT" compare record record >shown
 }
 
-# As many as fit into 3 s for a command, but 10 at least.
+# A command is run as often as fits into 3 s, but 10 times at least.
 case_number_of_trials()
 {
 	expect_trial 0 --out=record --quiet 'sleep 0.5'

@@ -34,6 +34,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "results"))
 sys.dont_write_bytecode = True
 
+from aa_simulation import autoregression  # noqa: E402
 from trials.statistics import comparison, descriptive, precision  # noqa: E402
 
 COUNTS = (10, 20, 40, 200)
@@ -48,11 +49,7 @@ CHANCE = 0.001
 
 def uniforms(rng, count, rho):
     """Numbers from 0 to 1, of which neighbours are alike."""
-    numbers = rng.standard_normal(count)
-    for at in range(1, count):
-        numbers[at] = rho * numbers[at - 1] + np.sqrt(
-            1 - rho**2) * numbers[at]
-    return stats.norm.cdf(numbers)
+    return stats.norm.cdf(autoregression(rng, count, rho))
 
 
 def skewed(share):

@@ -34,6 +34,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "results"))
 sys.dont_write_bytecode = True
 
+from aa_simulation import autoregression  # noqa: E402
 from trials.statistics import precision, verdict  # noqa: E402
 from trials.statistics.racing import is_sample  # noqa: E402
 
@@ -45,14 +46,6 @@ LEAST_BLOCKS = 6  # that a record has to be worth
 MEDIAN_NS = 20e6
 BAR = 0.01
 CHANCE = 0.001
-
-
-def autoregression(rng, count, rho):
-    numbers = rng.standard_normal(count)
-    for at in range(1, count):
-        numbers[at] = rho * numbers[at - 1] + np.sqrt(
-            1 - rho**2) * numbers[at]
-    return numbers
 
 
 def ar(rng):

@@ -4,6 +4,7 @@ enough, and intervals hold what they are of."""
 import importlib.util
 import itertools
 import random
+import sys
 import unittest
 from pathlib import Path
 
@@ -16,7 +17,8 @@ SOAK = Path(__file__).resolve().parent.parent / "soak"
 
 
 def loaded(name):
-    """A script of tests/soak as a module."""
+    """A script of tests/soak as a module; it may import another one."""
+    sys.path.append(str(SOAK))
     spec = importlib.util.spec_from_file_location(name, SOAK / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -357,8 +357,8 @@ class Timed(unittest.TestCase):
         def end_it():
             while not self.supervisor.pid:
                 time.sleep(0.001)
-            # To this thread: the wait of the other goes on, as it does when a
-            # signal comes just before it begins.
+            # This thread gets it: the wait of the other goes on, as it does
+            # when a signal comes just before it begins.
             signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
 
         ender = threading.Thread(target=end_it)

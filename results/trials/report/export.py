@@ -35,7 +35,8 @@ def hyperfine(study) -> str:
 
 def _hyperfine_result(study, group):
     s = group.summary
-    # Of a command, and of a cluster's ranks; of one process they are the same.
+    # A command's figures, and those of a cluster's ranks; of one process both
+    # are the same.
     measured = [measures.of_trial(trial) for trial in group.sample_trials]
     ranks = [trial["ranks"] or [found] for trial, found
              in zip(group.sample_trials, measured)]

@@ -40,7 +40,7 @@ class Group:
     role: str
     parameters: dict = field(default_factory=dict)
     tuning: Optional[dict] = None
-    # As a design has it; None of a sort.
+    # The command as a design has it; None: blinksort was timed.
     command: Optional[dict] = None
     trials: list = field(default_factory=list)
     samples_ns: np.ndarray = field(default_factory=lambda: np.array([]))

@@ -58,7 +58,7 @@ class Timed:
     stopped_by: int | None  # the signal that has stopped it, if one has
     stdout: str
     stderr: str  # the beginning
-    # As a trial records them; None if they are of another process.
+    # The figures that a trial records; None if they are of another process.
     measures: dict | None
     runner_user_ns: int
     runner_system_ns: int
