@@ -244,7 +244,7 @@ class MeasuredTest(unittest.TestCase):
         where the links were the limit, the model is right; where CPUs or queues
         were, it is below."""
         document = json.loads((RUNS / "exchanges.json").read_text())
-        self.assertIsNone(schema.complaint("exchanges", document))
+        self.assertIsNone(schema.complaint(measured.SCHEMA, document))
         rows = self.compare(RUNS / "exchanges.json").rows
         self.assertEqual(len(rows), len(document["exchanges"]))
         links = [row for row in rows if row.limit == "link"]

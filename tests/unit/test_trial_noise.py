@@ -27,9 +27,9 @@ class Programs:
 
 class Probe(unittest.TestCase):
     def test_places_are_as_the_schema_says(self):
-        properties = schema.validator("trial").schema["properties"]
+        properties = schema.validator(schema.TRIAL).schema["properties"]
         item = properties["noise"]["properties"]["places"]["items"]
-        validator = type(schema.validator("trial"))(item)
+        validator = type(schema.validator(schema.TRIAL))(item)
         for one in (place(4.0), place(4.0, "n1"), place(None), place(0),
                     place(100)):
             self.assertEqual(list(validator.iter_errors(one)), [])

@@ -568,8 +568,9 @@ class Validation(Case):
         self.assertIn("after this one were not checked", found[1])
 
     def test_record_schema_keys_are_the_module_s(self):
-        for name, keys in (("trial", schema.TRIAL_KEYS),
-                           ("design", tuple(trial_samples.make_design()))):
+        for name, keys in ((schema.TRIAL, schema.TRIAL_KEYS),
+                           (designs.SCHEMA,
+                            tuple(trial_samples.make_design()))):
             path = Path(schema.FOLDER, f"{name}.schema.json")
             document = json.loads(path.read_text())
             self.assertEqual(tuple(document["properties"]), keys)
@@ -588,9 +589,9 @@ class Validation(Case):
             for name in ("ranks", "conditions", "places", "cpus"):
                 if name in holder:
                     del holder[name][1:]
-        path = Path(schema.FOLDER, "trial.schema.json")
+        path = Path(schema.FOLDER, f"{schema.TRIAL}.schema.json")
         accepted = acceptance.accepts(json.loads(path.read_text()))
-        library = schema.validator("trial")
+        library = schema.validator(schema.TRIAL)
         self.assertTrue(accepted(trial))
         whole = json.dumps(trial)
         for steps in self.places(trial):

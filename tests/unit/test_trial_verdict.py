@@ -92,12 +92,12 @@ class Forms(unittest.TestCase):
                          ("blinktrial-gate-1", "slower", 1))
         self.assertEqual(found["commands"][0]["name"], self.NAME)
         self.assertGreater(found["commands"][0]["change"]["low"], 1)
-        self.assertIsNone(schema.complaint("gate", found))
+        self.assertIsNone(schema.complaint(gate_forms.SCHEMA, found))
         found["commands"].append(gate_forms.document(gate.Result(
             "b", "a", 1.0, [gate.Judged("x", "failed", "why")]))["commands"][0])
-        self.assertIsNone(schema.complaint("gate", found))
+        self.assertIsNone(schema.complaint(gate_forms.SCHEMA, found))
         del found["commands"][0]["name"]
-        self.assertIsNotNone(schema.complaint("gate", found))
+        self.assertIsNotNone(schema.complaint(gate_forms.SCHEMA, found))
 
     def test_markdown(self):
         """A name ends no cell of the table."""

@@ -251,7 +251,7 @@ def read(folder) -> Profile:
     if not lines:
         raise Failure(path, "has no measurement", FILE)
     for number, line in enumerate(lines, 1):
-        why = schema.complaint("measure", line)
+        why = schema.complaint(measurements.SCHEMA, line)
         if why:
             raise Failure(f"{path}:{number}", f"is damaged: {why}", FILE)
     return Profile(lines, store.read_environment(folder))

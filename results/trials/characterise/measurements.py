@@ -31,9 +31,9 @@ from trials.base import documents
 from trials.base.failure import FILE, RESOURCES, Failure, of_file
 from trials.characterise import extents, fio
 from trials.machine import environment, numa_nodes
-from trials.record import store
+from trials.record import schema, store
 
-SCHEMA = "blinktrial-measure-1"
+SCHEMA = schema.MEASURE
 FILE_NAME = "characterisation.jsonl"
 
 KIB, MIB = 1 << 10, 1 << 20

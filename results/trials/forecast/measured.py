@@ -1,8 +1,9 @@
 """What was measured, and what is predicted of the same.
 
 A run is a record of trials, or a file of exchanges
-(results/schema/exchanges.schema.json).  Of trials only the reference is
-compared, since configurations differ in what the forecast knows nothing of.
+(results/schema/blinkreport-exchanges-1.schema.json).  Of trials only the
+reference is compared, since configurations differ in what the forecast knows
+nothing of.
 """
 
 import os
@@ -151,7 +152,7 @@ class Comparison:
         document = documents.read(path)
         why = f"is not of schema {SCHEMA}"
         if isinstance(document, dict) and document.get("schema") == SCHEMA:
-            why = schema.complaint("exchanges", document)
+            why = schema.complaint(SCHEMA, document)
         if why:
             raise Failure(path, why, FILE)
         for one in document["exchanges"]:

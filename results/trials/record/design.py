@@ -186,7 +186,7 @@ def make(scenarios: list[str], sweep: Optional[Sweep], trials: int, seed: int,
     may take in beyond-memory, if that is one of the scenarios. `price`: see
     cost/price.py, `energy`: see cost/energy.py. `arms` are names and commands
     that are timed instead of blinksort, the reference first, and `commands` is
-    what is the same for all: see schema/design.schema.json.
+    what is the same for all: see results/schema.
     """
     _check(scenarios, trials, order)
     configurations = [_configuration(REFERENCE, REFERENCE, {})]

@@ -21,6 +21,9 @@ from trials.statistics.racing import Race
 FOLDER = os.path.realpath(os.path.join(os.path.dirname(__file__),
                                        "../../schema"))
 
+ENVIRONMENT = "blinktrial-environment-1"
+MEASURE = "blinktrial-measure-1"
+TRIAL = "blinktrial-trial-1"
 TRIAL_KEYS = (
     "schema", "trial", "block", "position", "scenario", "configuration",
     "seed", "begin_unix_ns", "begin_monotonic_ns", "whole_ns", "outcome",
@@ -33,7 +36,7 @@ TRIAL_KEYS = (
 
 @functools.cache
 def validator(name):
-    """The library's, which also says what is wrong."""
+    """The library's for this schema, which also says what is wrong."""
     # A tenth of a second to import, and most runs write only.
     from jsonschema import Draft202012Validator, validators
     # JSON Schema takes 20.0 for an integer; a reader that counts with it does
@@ -47,19 +50,18 @@ def validator(name):
 @functools.cache
 def _accepted_trial():
     return acceptance.accepts(
-        documents.read(os.path.join(FOLDER, "trial.schema.json")))
+        documents.read(os.path.join(FOLDER, f"{TRIAL}.schema.json")))
 
 
 def _complaints(name, document) -> Iterator[str]:
     # There are thousands of trials: see acceptance.py.
-    if name == "trial" and _accepted_trial()(document):
+    if name == TRIAL and _accepted_trial()(document):
         return iter(())
     return _schema_complaints(validator(name), document)
 
 
 def complaint(name: str, document) -> Optional[str]:
-    """The first thing in which a document is not as its schema says: `name`
-    is design, environment, exchanges, gate, measure or trial."""
+    """The first thing in which a document is not as the schema `name` says."""
     return next(_complaints(name, document), None)
 
 
@@ -243,7 +245,7 @@ def _check_trials(path, design, complaints):
     tunings = {c["name"]: c["tuning"] for c in design["configurations"]}
     for number, trial in _lines(path, complaints):
         found = ([] if trial is None
-                 else list(_complaints("trial", trial)))
+                 else list(_complaints(TRIAL, trial)))
         if trial is None or found:
             complaints += [f"{path}:{number}: {why}" for why in found]
             # The order of the lines that follow can't be told without it.
@@ -268,7 +270,7 @@ def _check_trials(path, design, complaints):
 # --- a characterisation -------------------------------------------------------
 
 def _check_measures(path, complaints):
-    library = validator("measure")
+    library = validator(MEASURE)
     number = 0
     for number, measure in _lines(path, complaints):
         if measure is None:
@@ -286,7 +288,7 @@ def validate(folder: str) -> list[str]:
     as lines "file:line: what"."""
     complaints: list[str] = []
     if os.path.exists(os.path.join(folder, "environment.json")):
-        _document(folder, "environment", validator("environment"), complaints)
+        _document(folder, "environment", validator(ENVIRONMENT), complaints)
     measures = os.path.join(folder, "characterisation.jsonl")
     with_trials = os.path.exists(os.path.join(folder, "design.json"))
     if os.path.exists(measures):
@@ -307,7 +309,7 @@ def _require_readable(path):
 
 
 def _check_record(folder, complaints):
-    design = _document(folder, "design", validator("design"), complaints)
+    design = _document(folder, "design", validator(designs.SCHEMA), complaints)
     if design:
         complaints += [f"{os.path.join(folder, 'design.json')}: {why}"
                        for why in plan_complaints(design)]

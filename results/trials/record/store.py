@@ -28,7 +28,6 @@ from trials.statistics.racing import Race
 DESIGN = "design.json"
 TRIALS = "trials.jsonl"
 ENVIRONMENT = "environment.json"
-ENVIRONMENT_SCHEMA = "blinktrial-environment-1"
 
 
 @dataclass
@@ -79,7 +78,7 @@ def _read_document(folder, name, wanted_schema):
 
 def _read_design(folder):
     design = _read_document(folder, DESIGN, designs.SCHEMA)
-    why = (schema.complaint("design", design)
+    why = (schema.complaint(designs.SCHEMA, design)
            or next(schema.plan_complaints(design), None))
     if why:
         raise Failure(os.path.join(folder, DESIGN), why, FILE)
@@ -89,9 +88,9 @@ def _read_design(folder):
 def read_environment(folder) -> dict:
     """The environment of all sessions; no session if there is no file."""
     if not os.path.exists(os.path.join(folder, ENVIRONMENT)):
-        return {"schema": ENVIRONMENT_SCHEMA, "sessions": []}
-    environment = _read_document(folder, ENVIRONMENT, ENVIRONMENT_SCHEMA)
-    why = schema.complaint("environment", environment)
+        return {"schema": schema.ENVIRONMENT, "sessions": []}
+    environment = _read_document(folder, ENVIRONMENT, schema.ENVIRONMENT)
+    why = schema.complaint(schema.ENVIRONMENT, environment)
     if why:
         raise Failure(os.path.join(folder, ENVIRONMENT), why, FILE)
     return environment
@@ -143,7 +142,7 @@ def _parse(path, design, lines: Iterable[bytes]) -> _Sequence:
             trial = documents.loads(line)
         except ValueError as error:
             raise Failure(where, f"is damaged: {error}", FILE) from None
-        why = schema.complaint("trial", trial) or sequence.complaint(trial)
+        why = schema.complaint(schema.TRIAL, trial) or sequence.complaint(trial)
         if why:
             raise Failure(where, f"is damaged: {why}", FILE)
         sequence.add(trial)
@@ -290,7 +289,7 @@ def write_environment(folder: str, before: dict, after: dict | None,
                       changed: list[dict], begin_unix_ns: int) -> None:
     """Write the environment of a characterisation: one session, no design."""
     _write_document(folder, ENVIRONMENT, {
-        "schema": ENVIRONMENT_SCHEMA, "sessions": [{
+        "schema": schema.ENVIRONMENT, "sessions": [{
             "begin_unix_ns": begin_unix_ns, "before": before, "after": after,
             "changed": changed}]})
 

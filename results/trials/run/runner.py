@@ -10,6 +10,7 @@ import time
 
 from trials.base.failure import Failure
 from trials.cost.energy import Energy
+from trials.record import schema
 from trials.record.design import block_seed, configuration
 from trials.record.store import Record
 from trials.run.noise import NoiseWatch
@@ -20,7 +21,6 @@ from trials.scenario.conditions import all_met
 from trials.scenario.tuning import Tuning, Unavailable
 from trials.statistics.racing import is_sample
 
-SCHEMA = "blinktrial-trial-1"
 # A run that can only fail is not worth its time.
 MOST_FAILURES_AT_FIRST = 3
 
@@ -119,7 +119,7 @@ class Runner:
                 return None
             energy = self._energy.of(timed, result.whole_ns)
         return {
-            "schema": SCHEMA, **planned._asdict(),
+            "schema": schema.TRIAL, **planned._asdict(),
             "seed": block_seed(self._record.design, planned.block),
             "begin_unix_ns": timed.begin_unix_ns,
             "begin_monotonic_ns": timed.begin_monotonic_ns,
