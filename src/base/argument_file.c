@@ -49,6 +49,17 @@ static int read_text(FILE *file, const char *path, char *text,
 	return 0;
 }
 
+/* The next line of *rest, without what ends it there or on Windows. */
+static char *next_line(char **rest)
+{
+	char *line = strsep(rest, "\n");
+	size_t length = strlen(line);
+
+	if (length > 0 && line[length - 1] == '\r')
+		line[length - 1] = '\0';
+	return line;
+}
+
 /* Arguments point into the text, which stays if there are any. */
 static int add_lines(struct arguments *arguments, const char *path,
 		     struct failure *failure)
@@ -66,7 +77,7 @@ static int add_lines(struct arguments *arguments, const char *path,
 	fclose(file);
 	rest = error ? NULL : text;
 	while (error == 0 && rest) {
-		line = strsep(&rest, "\n");
+		line = next_line(&rest);
 		if (*line != '\0' && *line != '#')
 			error = add(arguments, line, failure);
 	}

@@ -631,7 +631,8 @@ case_argument_files()
 	"$BIN/blinksort" in @words
 	"$BIN/blinksort" in -r -o want
 	cmp want 'out of @it'
-	printf '%s\n' '--trials=1' '--quiet' "sh -c 'echo >>ran'" >words
+	# Of Windows
+	printf '%s\r\n' '--trials=1' '--quiet' '' "sh -c 'echo >>ran'" >words
 	"$BIN/blinktrial" @words
 	[ "$(wc -l <ran)" = 4 ]
 	printf 'a\0b' >words

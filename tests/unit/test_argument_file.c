@@ -63,6 +63,7 @@ static void expect(const char *wanted, char *const *given)
 static void argument_file__lines(void **state)
 {
 	static const char text[] = "-T\n/a b\n\n# a comment\n'x'\n@a\n--\nlast";
+	static const char of_windows[] = "-T\r\n\r\n#\r\na\rb\r\r\nlast\r";
 
 	(void)state;
 	write_file(text, strlen(text));
@@ -71,6 +72,8 @@ static void argument_file__lines(void **state)
 	       "@a");
 	write_file("", 0);
 	EXPECT("p|in", "p", "@a", "in");
+	write_file(of_windows, strlen(of_windows));
+	EXPECT("p|-T|a\rb\r|last", "p", "@a");
 }
 
 static void argument_file__no_file(void **state)

@@ -29,5 +29,6 @@ def lines_of(path: str) -> list[str]:
     if b"\0" in data:
         raise Failure(path, "a byte 0 is no part of an argument", FILE)
     text = data.decode("utf-8", "surrogateescape")
-    return [line for line in text.split("\n")
-            if line and not line.startswith("#")]
+    # Windows ends a line by two bytes.
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    return [line for line in lines if line and not line.startswith("#")]
