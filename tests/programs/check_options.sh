@@ -635,6 +635,9 @@ case_argument_files()
 	printf '%s\r\n' '--trials=1' '--quiet' '' "sh -c 'echo >>ran'" >words
 	"$BIN/blinktrial" @words
 	[ "$(wc -l <ran)" = 4 ]
+	for program in blinksort blinktrial; do
+		"$BIN/$program" --help | grep -q '@FILE' || fail "$program --help"
+	done
 	printf 'a\0b' >words
 	head -c 1048577 /dev/zero | tr '\0' '\n' >many
 	for program in blinksort blinktrial; do

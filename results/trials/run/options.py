@@ -113,7 +113,7 @@ shows where each FILE is on its disk; with --write it measures writing, too.
 Statuses: 0 done, 1 a trial failed or a condition is not met, 2 usage,
 3 input or output file, 4 another node or the network, 5 resources,
 128 + n after signal n.
-See blinktrial(1).
+A word @FILE stands for the lines of FILE.  See blinktrial(1).
 """
 COMMANDS_TEXT = """\
 Usage: blinktrial [OPTION]... COMMAND...
@@ -165,7 +165,7 @@ A COMMAND is split into words as a shell does it, and run without a shell.
 --order, --seed, --memory, --energy, --meter, --noise-limit, --noise-wait,
 --unverified, --quiet and --resume are as in --help.
 
-A word @FILE, here or in --help, stands for the lines of FILE.
+A word @FILE stands for the lines of FILE.
 What stands beside commands is run by /bin/sh, off the clock.  A command that
 fails ends the run with status 1.
 See blinktrial-commands(7).
