@@ -22,7 +22,7 @@ class Words(unittest.TestCase):
                      r'"\$A \" \\ \a"', r"\$A", "a'b'\"c\"d", '"a\\\nb"',
                      "a\\\nb", "x a=b", "a#b", "a~b",
                      "{a,b}", '"*"', "'|'", r"\;", '"a;b"', "$", "a$ b",
-                     '"$"', "%", "x!", "a]"):
+                     '"$"', "%", "x!", "a]", "[ a ]", "a[", "[[ b", "'['"):
             with self.subTest(text):
                 said = subprocess.run(
                     ["/bin/sh", "-c", "printf '%s\\0' x " + text],
@@ -33,7 +33,7 @@ class Words(unittest.TestCase):
 
     def test_shell_needed(self):
         for text in ("a | b", "a & b", "a; b", "a > b", "a < b", "(a)",
-                     "`a`", "a *", "a?", "[ a ]", "$(a)", "${A:-b}", "$1",
+                     "`a`", "a *", "a?", "[ab]", "a[b]c", "$(a)", "${A:-b}", "$1",
                      "$?", "$$", '"$(a)"', '"`a`"', "a # b", "a\nb", "A=b c"):
             with self.subTest(text):
                 with self.assertRaisesRegex(Failure, "--shell") as caught:

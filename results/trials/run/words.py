@@ -19,6 +19,8 @@ _SHELL = {"|": "a pipe", "&": "a job behind", ";": "a second command",
           ")": "a subshell", "`": "the output of a command",
           "*": "a pattern", "?": "a pattern", "[": "a pattern",
           "\n": "a second command"}
+# A bracket without its end in the same word is no pattern: it names test(1).
+_BRACKETS = re.compile(r"\[[^ \t\n]*\]")
 # What a backslash takes the meaning of between double quotes.
 _ESCAPED_IN_QUOTES = '$`"\\\n'
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
@@ -68,7 +70,8 @@ class _Splitter:
             self.backslash()
         elif letter == "$":
             self.bare_variable()
-        elif letter in _SHELL:
+        elif letter in _SHELL and (
+                letter != "[" or _BRACKETS.match(self.text, self.at)):
             self.refuse(f"'{letter}', {_SHELL[letter]},"
                         if letter != "\n" else "a second line")
         elif letter == "#" and self.word is None:
