@@ -243,7 +243,8 @@ case_directory_and_files()
 	ask 'all(t["scenario_met"] for t in trials)'
 	expect_gone a/out
 	expect_refused 2 'give --input=FILE' --scenario=pagecache true
-	expect_refused 2 'page: no scenario; there are ' --scenario=page true
+	expect_refused 2 'page: no scenario; there are as-is, pagecache, ' \
+		--scenario=page true
 	expect_refused 2 '^--parameter-step-size: needs --parameter-scan$' -D 2 true
 	expect_refused 3 '^.*nosuch: No such file' --input=nosuch true
 	expect_refused 2 '^--records: is for trials of blinksort' --records=5 true

@@ -59,7 +59,10 @@ class Commands:
     def _scenario(self, name: str, options):
         if name == conditions.AsIs.name:
             return conditions.AsIs(self._place, options)
-        if name in conditions.NAMES and not self._inputs:
+        if name not in conditions.NAMES:
+            raise conditions.unknown(name, (conditions.AsIs.name,
+                                            *conditions.NAMES))
+        if not self._inputs:
             raise Failure(f"--scenario={name}", "names conditions of files: "
                           "give --input=FILE, and --output=FILE", USAGE)
         return conditions.scenario(name, self._place, options)

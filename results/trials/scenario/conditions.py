@@ -471,5 +471,8 @@ def scenario(name: str, place: Place, options=None) -> Scenario:
     for kind in (Scenario, Cache, Platter, BeyondMemory):
         if kind.name == name:
             return kind(place, options)
-    raise Failure(name, f"no scenario; there are {', '.join(NAMES)}",
-                  USAGE)
+    raise unknown(name, NAMES)
+
+
+def unknown(name: str, names) -> Failure:
+    return Failure(name, f"no scenario; there are {', '.join(names)}", USAGE)
