@@ -8,6 +8,7 @@ import unittest
 from unittest import mock
 
 import unit
+from trials.base import programs
 from trials.base.failure import Failure
 from trials.run import noise, options, output_check, progress, summary
 
@@ -150,6 +151,22 @@ class Options(unittest.TestCase):
                     ["--resume", "--out=/r/record", other]), command)
             self.assertIn(why, str(caught.exception))
             self.assertEqual(caught.exception.status, 2)
+
+
+class OtherPrograms(unittest.TestCase):
+    def test_named_as_this_one_was(self):
+        """Trials of commands that are resumed have gone to another folder."""
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(unit.ROOT / "results")
+        for called, wanted in (("./blinktrial", "./blinkreport x"),
+                               ("blinktrial", "./blinkreport x"),
+                               ("../bin/blinktrial", "../bin/blinkreport x")):
+            found = programs.Programs.beside(called)
+            os.chdir(unit.ROOT)
+            self.assertEqual(found.words("blinkreport", "x"), wanted)
+            os.chdir(unit.ROOT / "results")
+        with mock.patch.dict(os.environ, PATH=str(unit.ROOT / "results")):
+            self.assertEqual(found.words("blinkreport", "x"), "blinkreport x")
 
 
 class OutputChecks(unittest.TestCase):

@@ -11,14 +11,17 @@ from trials.base.failure import RESOURCES, Failure
 class Programs:
     """The programs beside one of them, else those in PATH."""
 
-    def __init__(self, folder: str):
+    def __init__(self, folder: str, shown: str | None = None):
+        """`shown`: the folder as a user knows it."""
         self.folder = folder
+        self._shown = shown or folder
 
     @classmethod
     def beside(cls, called: str) -> "Programs":
         """The programs that lie beside the name that a program was called by.
         Links are not followed: bin/ has links to scripts, and the programs."""
-        return cls(os.path.dirname(os.path.abspath(called)))
+        return cls(os.path.dirname(os.path.abspath(called)),
+                   os.path.dirname(called) or ".")
 
     def find(self, name: str):
         """Path of a program, or None."""
@@ -36,13 +39,11 @@ class Programs:
 
     def words(self, name: str, *arguments) -> str:
         """A command line for a user's shell: the name alone if PATH leads to
-        the program, else its path from the current folder, or from the root."""
-        path, known = self.find(name) or name, shutil.which(name)
-        if known and os.path.samefile(known, path):
-            path = name
-        elif path.startswith(os.path.join(os.getcwd(), "")):
-            path = os.path.relpath(path)
-        return shlex.join((path, *map(str, arguments)))
+        the program, else in the folder that this one was called from."""
+        path, known = self.find(name), shutil.which(name)
+        if not (path and known and os.path.samefile(known, path)):
+            name = os.path.join(self._shown, name)
+        return shlex.join((name, *map(str, arguments)))
 
     def call(self, name: str, *arguments,
              stdout=subprocess.PIPE) -> subprocess.CompletedProcess:
