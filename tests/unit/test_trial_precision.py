@@ -39,6 +39,12 @@ class Precision(unittest.TestCase):
                     {"name": name, "skipped": None, "role": "variant" if number
                      else "reference"} for number, name in enumerate(names)]}
 
+    def alone(self):
+        """A command, and the same again."""
+        design = self.design(names=("a", "a (control)"))
+        design["configurations"][1]["role"] = "control"
+        return design
+
     def trials(self, blocks, spread, names=("a", "b"), seed=1):
         rng = random.Random(seed)
         return [trial(block, name, round(1e6 * rng.gauss(10, spread)))
@@ -67,11 +73,24 @@ class Precision(unittest.TestCase):
 
     def test_one_alone(self):
         """The median is asked for where there is nothing beside it."""
-        design = self.design(names=("a",))
-        trials = self.trials(100, 0.1, names=("a",))
-        self.assertEqual([w.configuration for w in
-                          precision.widths(design, trials)], ["a"])
-        self.assertEqual(self.ended(design, trials)[1], precision.NARROW)
+        for design in (self.design(names=("a",)), self.alone()):
+            trials = self.trials(100, 0.1, names=[
+                c["name"] for c in design["configurations"]])
+            self.assertEqual([w.configuration for w in
+                              precision.widths(design, trials)], ["a"])
+            self.assertEqual(self.ended(design, trials)[1], precision.NARROW)
+
+    def test_neighbours_that_resemble_each_other(self):
+        """They know the median less well than as many others would."""
+        rng = random.Random(4)
+        values = [rng.gauss(10, 0.1) for _ in range(50)]
+        steady = [round(1e6 * values[number // 2]) for number in range(100)]
+        mixed = rng.sample(steady, 100)
+        (narrow, middle), (wide, _) = map(precision.median, (mixed, steady))
+        self.assertTrue(narrow.low < middle < narrow.high)
+        self.assertGreater(wide.high - wide.low,
+                           1.4 * (narrow.high - narrow.low))
+        self.assertIsNone(precision.median([10, 11, 12, 13, 14, 15])[0])
 
     def test_all_are_known(self):
         """One that is not known well keeps all running; one that has been
@@ -126,17 +145,18 @@ class Precision(unittest.TestCase):
 
 
 class Coverage(unittest.TestCase):
-    def test_ratio(self):
-        """As tests/soak/coverage.py, but few: 80 of 100 is far below 95 %."""
+    def test_ends(self):
+        """As tests/soak/coverage.py, but few: 84 of 100 is far below 95 %."""
         coverage = loaded("coverage")
         import numpy as np
         rng = np.random.default_rng(3)
         for law in (coverage.skewed, coverage.bimodal):
             for rho in (0.0, 0.8):
-                held = sum(coverage.holds(coverage.until_ends(
-                    coverage.two_arms(law, rng, coverage.UNTIL_MOST, rho)), 1)
-                    for _ in range(100))
-                self.assertGreater(held, 84)
+                found = coverage.shares(coverage.until(law, rng, rho)
+                                        for _ in range(100))
+                for held, count in found.values():
+                    self.assertEqual(count, 100)
+                    self.assertGreater(held, 84)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 `until` of a design asks for intervals that are so narrow: half the width of the
 95 % interval of each ratio to the reference, over the ratio, is at most so many
-percent; of a reference without any other configuration, that of its median.
+percent; of a reference without any other configuration but its control, that of
+its median, as median() has it.
 Neither a test nor a verdict decides: to look often until something is
 significant finds differences that are not there, but how narrow an interval is
 says nothing of where it lies.
@@ -19,6 +20,7 @@ That follows from the design and the recorded trials alone, as the verdicts of
 racing do: a run that is resumed, or read later, comes to the same end.
 """
 
+import statistics
 from typing import Iterator, NamedTuple, Optional
 
 from trials.statistics.racing import is_sample
@@ -46,21 +48,22 @@ def looks() -> Iterator[int]:
 
 def widths(design: dict, trials: list[dict]) -> list[Width]:
     """Half the interval of each configuration that still runs, beside the
-    reference unless it is the only one."""
+    reference; that of the reference's median if it is only beside itself."""
     found = []
     last = max((trial["block"] for trial in trials), default=0)
     running = {trial["configuration"] for trial in trials
                if trial["block"] == last}
-    reference = next(c["name"] for c in design["configurations"]
-                     if c["role"] == "reference")
-    others = [c["name"] for c in design["configurations"]
-              if c["name"] in running and c["name"] != reference]
+    roles = {c["name"]: c["role"] for c in design["configurations"]}
+    reference = next(name for name in roles if roles[name] == "reference")
+    others = [name for name in roles if name in running and name != reference]
+    if all(roles[name] == "control" for name in others):
+        others = []
     for scenario in design["scenarios"]:
         samples = _samples(trials, scenario)
         known = samples.get(reference, ([], []))
         for name in others or [reference]:
             interval, middle = _interval(known, samples.get(name, ([], [])),
-                                         name == reference, design["seed"])
+                                         name == reference)
             found.append(Width(scenario, name, interval and 50 * (
                 interval.high - interval.low) / middle))
     return found
@@ -78,14 +81,23 @@ def _samples(trials, scenario):
     return samples
 
 
-def _interval(reference, other, is_alone, seed):
+def median(times_ns) -> tuple:
+    """The interval of the median of one arm, None of too few times, and the
+    median.  No block keeps what neighbours have in common out of it: it is that
+    of as many independent times as these are worth."""
     # Half a second to import, and most runs do not ask.
-    from trials.statistics import comparison, descriptive
+    from trials.statistics import descriptive, effective
+    level = effective.worth([times_ns]).level(descriptive.CONFIDENCE)
+    return (level and descriptive.median_interval(times_ns, level),
+            statistics.median(times_ns))
+
+
+def _interval(reference, other, is_alone):
     if not reference[0] or not other[0]:
         return None, None
     if is_alone:
-        summary = descriptive.summarise(reference[0], seed)
-        return summary.median_interval_ns, summary.median_ns
+        return median(reference[0])
+    from trials.statistics import comparison
     found = comparison.blocked(comparison.whole(reference[0]),
                                comparison.whole(other[0]),
                                (reference[1], other[1]))
