@@ -87,8 +87,9 @@ gate()
 case_verdicts()
 {
 	make_repository
-	gate 1 quick slow -- ./program
-	expect_match '^\./program +10 .* slower$' out
+	COLUMNS=80 gate 1 quick slow -- ./program
+	[ "$(awk 'length > 80' out)" = "" ] || fail "wider than a terminal"
+	expect_match '^(./program)? +10 .* slower$' out
 	expect_match '^slower: 1 of 1$' out
 	gate 6 slow quick -- ./program
 	expect_match '^faster: 1 of 1$' out
@@ -176,7 +177,12 @@ case_refused()
 	expect_refused 2 '^--build: is missing' --before=quick --after=slow -- true
 	expect_refused 2 '^gate: names no command' "${good[@]}"
 	expect_refused 2 '^--until: is half the margin' "${good[@]}" --until=1 -- true
-	expect_refused 2 '^--trials: not with --until' "${good[@]}" --trials=9 -- true
+	expect_refused 2 '^--trials: is not for a gate: see --max-trials' \
+		"${good[@]}" --trials=9 -- true
+	expect_refused 2 '^--marging=2: .* is --margin meant' "${good[@]}" \
+		--marging=2 -- true
+	expect_status 2 "$TRIAL" gaet --before=quick -- true 2>err
+	expect_match '^blinktrial: --before=quick: is for blinktrial gate$' err
 	expect_refused 2 '^--max-trials: is below 10' "${good[@]}" \
 		--max-trials=9 -- true
 	expect_refused 2 'needs a shell' "${good[@]}" -- 'a | b'

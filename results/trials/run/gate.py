@@ -14,6 +14,7 @@ import tempfile
 from dataclasses import dataclass, replace
 from typing import Optional
 
+from trials.base import text_table
 from trials.base.failure import USAGE, Failure, of_file
 from trials.base.programs import Programs
 from trials.base.stdout import print_text
@@ -30,6 +31,8 @@ DEFAULT_REPEATS = 5
 # Below that the exact law of the ranks has no p as small as the test's level.
 LEAST_TRIALS = 10
 BEFORE, AFTER = "before", "after"
+# Options without which there is no gate.
+NEEDED = (BEFORE, AFTER, "build")
 AGAIN = f"{BEFORE} (control)"
 # The exit status of the worst verdict; the first of these that there is.
 STATUSES = {"failed": 1, verdict.SLOWER: 1, verdict.INCONCLUSIVE: 7,
@@ -72,35 +75,31 @@ class Result:
 
 def parse(arguments: list[str]) -> argparse.Namespace:
     """The options of trials of commands, and those of a gate."""
-    own = command_line.Parser("")
-    for name in ("--before", "--after", "--build"):
-        own.add_argument(name, type=command_line.given)
-    own.add_argument("--margin", type=command_line.percentage)
+    parser = command_line.parser()
+    for name in NEEDED:
+        parser.add_argument(f"--{name}", type=command_line.given)
+    parser.add_argument("--margin", type=command_line.percentage,
+                        default=DEFAULT_MARGIN_PERCENT)
     for form in FORMS:
-        own.add_argument(f"--{form}", type=command_line.path)
-    end = arguments.index("--") if "--" in arguments else len(arguments)
-    gate, rest = own.parse_known_args(arguments[:end])
-    gate.margin = gate.margin or DEFAULT_MARGIN_PERCENT
-    if any(word.partition("=")[0] == "--until" for word in rest):
-        raise Failure("--until", "is half the margin in a gate: see --margin",
-                      USAGE)
-    # So well a ratio has to be known.
-    words = [f"--until={gate.margin / 2:.6f}", *rest, *arguments[end:]]
-    asked = command_line.parsed(words)
-    if not asked.commands and not asked.help:
-        raise Failure("gate", "names no command behind --", USAGE)
-    options = command_line.parse(words)
+        parser.add_argument(f"--{form}", type=command_line.path)
+    options = command_line.parsed(arguments, parser)
     if options.help:
         return options
-    for name in ("before", "after", "build"):
-        if getattr(gate, name) is None:
+    if not options.commands:
+        raise Failure("gate", "names no command; see --help=gate", USAGE)
+    for name in NEEDED:
+        if getattr(options, name) is None:
             raise Failure(f"--{name}", "is missing; see --help=gate", USAGE)
+    command_line.refuse(options, ("until",),
+                        "is half the margin in a gate: see --margin")
+    command_line.refuse(options, ("trials",),
+                        "is not for a gate: see --max-trials")
     command_line.refuse(options, ("resume", "reference", "sweep",
                                   "ignore_failure"), "is not for a gate")
     if (options.max_trials or LEAST_TRIALS) < LEAST_TRIALS:
         raise Failure("--max-trials", f"is below {LEAST_TRIALS}", USAGE)
-    options.gate = gate
-    return options
+    options.until = round(options.margin / 2, 6)
+    return command_line.checked(options)
 
 
 def complete(options: argparse.Namespace) -> None:
@@ -119,6 +118,7 @@ def run(arguments: list[str], called: str) -> int:
     if options.help:
         print_text(command_line.HELPS["gate"])
         return 0
+    text_table.follow_terminal()
     programs = Programs.beside(called)
     kept = options.out
     with Supervisor(programs) as supervisor:
@@ -132,15 +132,15 @@ def run(arguments: list[str], called: str) -> int:
             result = judge_all(options, folder, programs, supervisor)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-    put(options.gate, result)
+    put(options, result)
     return result.status
 
 
-def expect_places(gate) -> None:
+def expect_places(options) -> None:
     """There are folders for the files that were asked for.  The files are not
     made before there is a result: a CI service would read an empty one."""
     for form in FORMS:
-        path = getattr(gate, form)
+        path = getattr(options, form)
         if path is not None:
             try:
                 os.stat(os.path.join(os.path.dirname(path), "."))
@@ -151,10 +151,10 @@ def expect_places(gate) -> None:
 def judge_all(options, folder: str, programs: Programs,
               supervisor: Supervisor) -> Result:
     # What can be refused is refused before anything is built.
-    expect_places(options.gate)
+    expect_places(options)
     asked = arms.of_options(options, os.environ)
-    repository, gate = Repository(), options.gate
-    commits = {name: repository.commit(f"--{name}", getattr(gate, name))
+    repository = Repository()
+    commits = {name: repository.commit(f"--{name}", getattr(options, name))
                for name in (BEFORE, AFTER)}
     # Names of one length: where a program's stack lies follows from them.
     trees = {BEFORE: f"{folder}/1", AFTER: f"{folder}/2"}
@@ -168,14 +168,14 @@ def judge_all(options, folder: str, programs: Programs,
                 raise Failure("interrupted", f"while {name} was checked out",
                               128 + supervisor.signal) from None
             raise
-        build(tree, gate.build, name, supervisor)
+        build(tree, options.build, name, supervisor)
     judged = [measure(options, number, arm, trees, programs, supervisor)
               for number, arm in enumerate(asked, 1)]
     for each in judged:
         if each.change is not None:
             each.verdict = verdict.judge(each.again, each.change,
-                                         gate.margin / 100, len(judged))
-    return Result(*map(repository.subject, commits.values()), gate.margin,
+                                         options.margin / 100, len(judged))
+    return Result(*map(repository.subject, commits.values()), options.margin,
                   judged)
 
 
@@ -221,11 +221,11 @@ def middle(times_ns: list[int], blocks: list[int]) -> float:
     return statistics.median(shortest.values())
 
 
-def put(gate, result: Result) -> None:
+def put(options, result: Result) -> None:
     """Print it, and write the files that were asked for."""
     print_text(gate_forms.text(result))
     for form, render in FORMS.items():
-        path = getattr(gate, form)
+        path = getattr(options, form)
         if path is None:
             continue
         try:

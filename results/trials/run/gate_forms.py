@@ -17,10 +17,11 @@ HEAD = ("command", "blocks", "before", "after", "change [95 %]", "again",
 
 
 def text(result) -> str:
-    """What the log of a CI service shows, in 80 columns."""
+    """What a terminal of 80 columns or the log of a CI service shows."""
+    # The names of commands need no heading, and it would take their room.
     lines = [f"before  {result.before}", f"after   {result.after}",
              f"margin  {result.margin_percent:g} %", "",
-             grid(HEAD, [cells(each) for each in result.judged])]
+             grid(("", *HEAD[1:]), [cells(each) for each in result.judged])]
     notes = [f"{each.name}: {reason(each, result)}" for each in result.judged
              if reason(each, result)]
     if notes:

@@ -28,6 +28,8 @@ HINTS = {
                     "record",
     r"-[mM].*|--(min|max)-runs": "use --trials",
     r"--style|-u|--time-unit": "the table has one form",
+    # What a verb that is misspelt leaves.
+    r"--(before|after|build|margin|junit|markdown)": "is for blinktrial gate",
 }
 # Options that define a record: --resume goes on with these, and they can't be
 # others.
@@ -401,7 +403,11 @@ def require(options: argparse.Namespace, needed: list[str]) -> None:
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    options = parsed(arguments)
+    return checked(parsed(arguments))
+
+
+def checked(options: argparse.Namespace) -> argparse.Namespace:
+    """The options, if they go together and none is missing."""
     if options.help and options.help not in HELPS:
         raise Failure("--help", f"'{options.help}' is no part of it; there are "
                       "--help=commands and --help=gate", USAGE)
@@ -499,11 +505,13 @@ def complete(options: argparse.Namespace) -> argparse.Namespace:
     return options
 
 
-def parsed(arguments: list[str]) -> argparse.Namespace:
+def parsed(arguments: list[str],
+           known: Parser | None = None) -> argparse.Namespace:
     """Each by itself is as it should be; what they need is for the caller.
     Behind "--" there are commands only."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
-    found = parser().parse_intermixed_args(with_shell(arguments[:end]))
+    found = (known or parser()).parse_intermixed_args(
+        with_shell(arguments[:end]))
     found.commands += arguments[end + 1:]
     return found
 
