@@ -284,7 +284,7 @@ case_usage()
 
 	expect_refused 2 '^--out: is missing' "${a[@]}"
 	expect_refused 2 \
-		'^--scenario, --trials, --out: are missing, such as --sce.*; see --help'
+		'^COMMAND: is missing, such as .*; or, to time blinksort, --scenario'
 	expect_refused 2 '^--scenario, --trials: are missing' $o
 	expect_refused 2 "^--help: 'sweep' is no part of it" --help=sweep
 	expect_refused 2 '^--ascii: takes no value' "${a[@]}" $o --ascii=yes

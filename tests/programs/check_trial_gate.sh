@@ -89,6 +89,7 @@ case_verdicts()
 	make_repository
 	COLUMNS=80 gate 1 quick slow -- ./program
 	[ "$(awk 'length > 80' out)" = "" ] || fail "wider than a terminal"
+	expect_match '^at most 30 trials to run$' out
 	expect_match '^(./program)? +10 .* slower$' out
 	expect_match '^slower: 1 of 1$' out
 	gate 6 slow quick -- ./program

@@ -256,13 +256,14 @@ class Progress(unittest.TestCase):
         with mock.patch("time.monotonic_ns") as clock:
             clock.return_value = 0
             shown = progress.Progress(300, stream=io.StringIO(),
-                                      tell=told.append)
+                                      tell=told.append, is_most=True)
             shown.begin(100)
-            self.assertEqual(told, ["200 trials to run\n"])
+            self.assertEqual(told, ["at most 200 trials to run\n"])
             for trial in range(101, 110):
                 clock.return_value += 3 * 10**9
                 shown.show(trial, 0)
-        self.assertEqual(told[1:], ["trial 104 of 300, about 9:48 left\n"])
+        self.assertEqual(told[1:], [
+            "trial 104 of at most 300, about 9:48 left\n"])
         for stream, quiet in ((io.StringIO(), True), (Terminal(), False)):
             shown = progress.Progress(300, quiet, stream, told.clear)
             shown.begin(0)

@@ -106,7 +106,7 @@ def complete(options: argparse.Namespace) -> None:
     """What is left out."""
     options.max_trials = options.max_trials or DEFAULT_MAX_TRIALS
     options.repeats = options.repeats or DEFAULT_REPEATS
-    options.quiet = True
+    options.has_table = False
     command_line.complete(options)
 
 

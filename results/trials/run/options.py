@@ -354,8 +354,8 @@ def parser() -> Parser:
     add("-h", action="store_const", const=True, dest="help")
     add("--help", nargs="?", const=True)
     add("-V", "--version", action="store_const", const=True)
-    # Is there a record when all is done?
-    found.set_defaults(is_kept=True)
+    # Is there a record when all is done, and a table of it on the terminal?
+    found.set_defaults(is_kept=True, has_table=True)
     return found
 
 
@@ -432,8 +432,12 @@ def checked(options: argparse.Namespace) -> argparse.Namespace:
         refuse(options, OF_SORTS, "is for trials of blinksort, not of commands")
         return options
     refuse(options, OF_COMMANDS, "needs a command to time")
-    require(options, ["scenarios", *([] if options.until else ["trials"]),
-                      "out"])
+    needed = ["scenarios", *([] if options.until else ["trials"]), "out"]
+    if all(getattr(options, name) is None for name in needed):
+        raise Failure("COMMAND", "is missing, such as 'sleep 0.1'; or, to time "
+                      f"blinksort, {' '.join(EXAMPLES.values())}; see --help",
+                      USAGE)
+    require(options, needed)
     return options
 
 

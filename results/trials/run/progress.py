@@ -48,8 +48,8 @@ class Progress:
         if self._quiet:
             if now_ns >= self._estimate_ns:
                 self._estimate_ns = float("inf")
-                self._tell_once(f"trial {done} of {self._total}, about "
-                                f"{clock(left_ns)} left")
+                self._tell_once(f"trial {done} of {self._most}{self._total}, "
+                                f"about {clock(left_ns)} left")
             return
         text = (f"trial {done} of {self._most}{self._total}, "
                 f"{clock(left_ns)} left")

@@ -360,7 +360,7 @@ def trials(options, record, target, tuning: Tuning, supervisor: Supervisor,
     if supervisor.signal:
         raise Failure("interrupted", where_to_go_on(options, record, programs),
                       128 + supervisor.signal)
-    if not options.quiet:
+    if options.has_table and not options.quiet:
         say(options, record, programs)
     if options.export_json:
         programs.must_call("blinkreport", "--format=hyperfine",
