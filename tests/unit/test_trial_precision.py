@@ -143,6 +143,29 @@ class Precision(unittest.TestCase):
         self.assertIn("100 are all that are allowed", precision.sentence(
             self.design(), self.trials(100, 3)))
 
+    def test_each_trial_is_counted_once(self):
+        """Or many blocks would take the square of their number."""
+        class Counted(list):
+            """Counts the trials that are read."""
+            read = 0
+
+            def __iter__(self):
+                for each in super().__iter__():
+                    self.read += 1
+                    yield each
+
+            def __getitem__(self, at):
+                found = super().__getitem__(at)
+                self.read += len(found) if isinstance(at, slice) else 1
+                return found
+
+        design, found = self.design(max_seconds=1e9), Counted()
+        asked = precision.Precision(design)
+        for block in range(precision.FIRST_LOOK):
+            asked.ends(found, block)
+            found += self.trials(1, 3)
+        self.assertLess(found.read, len(found))
+
 
 class Coverage(unittest.TestCase):
     def test_ends(self):

@@ -120,19 +120,22 @@ class Precision:
         self._until = design.get("until")
         self._looks = looks()
         self._next_look = next(self._looks)
+        self._trials_counted = self._spent_ns = 0
 
     def ends(self, trials: list[dict], block: int) -> Optional[str]:
         """Why no more blocks than those before this one are run, by all trials
         before it: NARROW or TIME; None: there are more."""
         if self._until is None or block == 0:
             return None
+        self._spent_ns += spent_ns(trials[self._trials_counted:])
+        self._trials_counted = len(trials)
         if block == self._next_look:
             self._next_look = next(self._looks)
             if all(width.percent is not None
                    and width.percent <= self._until["percent"]
                    for width in widths(self._design, trials)):
                 return NARROW
-        if spent_ns(trials) >= self._until["max_seconds"] * 1e9:
+        if self._spent_ns >= self._until["max_seconds"] * 1e9:
             return TIME
         return None
 
