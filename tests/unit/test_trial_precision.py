@@ -142,6 +142,11 @@ class Precision(unittest.TestCase):
             r"b \(±0\.[0-9]+ %\)\.$")
         self.assertIn("100 are all that are allowed", precision.sentence(
             self.design(), self.trials(100, 3)))
+        few = self.trials(30, 3)
+        self.assertIn("the run has not ended; the least", precision.sentence(
+            self.design(), few))
+        self.assertIn("the time, 0.5 s, is over; the least", precision.sentence(
+            self.design(max_seconds=0.5), few))
 
     def test_each_trial_is_counted_once(self):
         """Or many blocks would take the square of their number."""

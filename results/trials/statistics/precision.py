@@ -141,8 +141,8 @@ class Precision:
 
 
 def sentence(design: dict, trials: list[dict]) -> Optional[str]:
-    """Why the run has ended, and how well the least known configuration is
-    known; None where that was not asked for."""
+    """Why the run has ended, if it has, and how well the least known
+    configuration is known; None where that was not asked for."""
     until = design.get("until")
     if until is None or not trials:
         return None
@@ -156,7 +156,9 @@ def sentence(design: dict, trials: list[dict]) -> Optional[str]:
         why = f"each is known to {until['percent']:g} % or better"
     elif blocks >= design["trials"]:
         why = f"{design['trials']} are all that are allowed"
+    elif spent_ns(trials) >= until["max_seconds"] * 1e9:
+        why = f"the time, {until['max_seconds']:g} s, is over"
     else:
-        why = "the time is over, or the run was interrupted"
+        why = "the run has not ended"
     return (f"{blocks} blocks: {why}; the least known is "
             f"{worst.configuration} ({known}).")
