@@ -281,7 +281,7 @@ class CompareTest(unittest.TestCase):
             "key_file": ["--key-file=/k"], "meter": ["--meter=/m"],
             "noise_limit": ["--noise-limit=5"],
             "noise_wait": ["--noise-wait=9"], "until": ["--until=1"],
-            "max_trials": ["--until=1", "--max-trials=9"],
+            "max_trials": ["--until=1", "--max-trials=99"],
             "max_time": ["--until=1", "--max-time=9"]}
         self.assertEqual(
             {*others, "commands", *options.OF_COMMANDS},

@@ -54,6 +54,13 @@ class Options(unittest.TestCase):
             with self.assertRaisesRegex(Failure, f"{name}: is empty"):
                 options.parse_characterise(["--out=/r", f"{name}="])
 
+    def test_no_look_before_the_end(self):
+        command = ["--until=1", "true"]
+        self.assertIn("--max-trials: is below 20, the fewest that tell",
+                      self.refused(["--max-trials=19", *command]))
+        self.assertEqual(options.parse(["--max-trials=20",
+                                        *command]).max_trials, 20)
+
     def test_older_spelling(self):
         found = options.parse([*GOOD, "-w", "a", "--key=/k"])
         self.assertEqual(found.key_file, "/k")

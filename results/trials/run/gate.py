@@ -80,6 +80,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         parser.add_argument(f"--{name}", type=command_line.given)
     parser.add_argument("--margin", type=command_line.percentage,
                         default=DEFAULT_MARGIN_PERCENT)
+    parser.set_defaults(least_trials=LEAST_TRIALS)
     for form in FORMS:
         parser.add_argument(f"--{form}", type=command_line.path)
     options = command_line.parsed(arguments, parser)
@@ -96,8 +97,6 @@ def parse(arguments: list[str]) -> argparse.Namespace:
                         "is not for a gate: see --max-trials")
     command_line.refuse(options, ("resume", "reference", "sweep",
                                   "ignore_failure"), "is not for a gate")
-    if (options.max_trials or LEAST_TRIALS) < LEAST_TRIALS:
-        raise Failure("--max-trials", f"is below {LEAST_TRIALS}", USAGE)
     options.until = round(options.margin / 2, 6)
     return command_line.checked(options)
 

@@ -9,6 +9,7 @@ from trials.base.failure import USAGE, Failure
 from trials.base.spelling import meant, no_such_option
 from trials.record.sweep import SORT_OPTIONS
 from trials.run.noise import Limit
+from trials.statistics.precision import FIRST_LOOK
 
 # The folder of the sweeps that come with the program.
 FOLDER = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
@@ -355,7 +356,7 @@ def parser() -> Parser:
     add("--help", nargs="?", const=True)
     add("-V", "--version", action="store_const", const=True)
     # Is there a record when all is done, and a table of it on the terminal?
-    found.set_defaults(is_kept=True, has_table=True)
+    found.set_defaults(is_kept=True, has_table=True, least_trials=FIRST_LOOK)
     return found
 
 
@@ -447,6 +448,9 @@ def expect_one_end(options) -> None:
         refuse(options, ("max_trials", "max_time"), "needs --until")
     else:
         refuse(options, ("trials",), "not with --until: see --max-trials")
+        if (options.max_trials or DEFAULT_MAX_TRIALS) < options.least_trials:
+            raise Failure("--max-trials", f"is below {options.least_trials}, "
+                          "the fewest that tell enough", USAGE)
 
 
 def expect_no_verb(commands: list[str]) -> None:
