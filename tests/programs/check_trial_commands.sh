@@ -73,8 +73,12 @@ case_record()
 		expect_status 0 "$REPORT" --format="$format" record >shown
 		[ -s shown ]
 	done
+	expect_status 0 "$REPORT" --format=html record >shown
+	expect_match '<h1>Times of commands</h1>' shown
+	expect_match '<b>one: [0-9.]+ [mu]s</b>, median of 8 trials' shown
 	expect_status 0 "$REPORT" record >shown
 	expect_match '^command    one: true$' shown
+	expect_match '^A/A        the control is the reference again' shown
 	# Too few trials to tell anything of the second command
 	expect_status 7 "$REPORT" compare record record >shown
 }

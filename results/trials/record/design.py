@@ -25,6 +25,8 @@ SCHEMA = "blinktrial-design-1"
 ORDERS = ("blocks", "sequence")
 REFERENCE = "reference"
 CONTROL = "control"
+# The scenario that asks for nothing, of commands.
+AS_IS = "as-is"
 
 # (parameter, value) -> why it can't be set here
 Unsettable = Union[Mapping[tuple[str, str], str],

@@ -18,8 +18,6 @@ from trials.report import arms, hdr_histogram, machine_facts, measures, table
 
 # What a trial has measured beside its time.
 MEASURES = tuple(name for _, _, names in measures.FIGURES for name in names)
-# The scenario of commands that nothing is asked of.
-PLAIN = "as-is"
 # A histogram of four digits knows times as reports show them.
 _HLOG_DIGITS = 4
 # Readers make room for at least an hour.
@@ -67,7 +65,7 @@ def _hyperfine_result(study, group):
 
 def _is_plain(group) -> bool:
     """A command that hyperfine would have run in the same way."""
-    return group.scenario == PLAIN
+    return group.scenario == designs.AS_IS
 
 
 def _command(study, group) -> str:

@@ -17,9 +17,7 @@ _DOI = "10.1109/CLUSTER.2011.75"
 
 
 def render(study) -> str:
-    what = "commands" if designs.of_commands(study.design) else \
-        "blinksort trials"
-    title = f"{what}: " + ", ".join(map(study.label, study.scenarios))
+    title = _title(study)
     return frame.document(title, "".join((
         _header(study, title), _results(study), _doubts(study),
         *[markup.section(picture.name, picture.title, frame.figure(picture))
@@ -38,6 +36,13 @@ def render(study) -> str:
 
 
 # --- what stands first --------------------------------------------------------
+
+def _title(study):
+    what = "Times of commands" if designs.of_commands(study.design) else \
+        "blinksort trials"
+    labels = ", ".join(map(study.label, study.scenarios))
+    return what if labels == designs.AS_IS else f"{what}: {labels}"
+
 
 def _machines(study):
     """The machines that sorted, in a line; on a cluster each kind of node once.
@@ -78,10 +83,20 @@ def _results(study):
         for scenario in study.scenarios)
 
 
+def _label(study, scenario):
+    """What the first figure is of: the first of several commands, or a sort."""
+    label = study.label(scenario)
+    group = study.reference(scenario)
+    if not designs.of_commands(study.design) or group is None:
+        return label
+    return group.name if label == designs.AS_IS \
+        else f"{group.name}, {label}"
+
+
 def _result(study, scenario):
     """The result as HTML: the median is what a reader looks for."""
     group = study.reference(scenario)
-    label = markup.text(study.label(scenario))
+    label = markup.text(_label(study, scenario))
     if group is None or not group.count:
         return f"<b>{label}</b>: no time of the reference."
     summary = group.summary
@@ -108,8 +123,9 @@ def _verdicts(study, scenario):
         (NOT_SHOWN, "without a difference shown"),
         (TOO_FEW, "with too few trials to tell"))
         if verdicts.count(word)]
-    words = (f"Of {len(verdicts)} variants beside the reference, "
-             f"{', '.join(counts)}.")
+    variants = "1 variant" if len(verdicts) == 1 else \
+        f"{len(verdicts)} variants"
+    words = f"Of {variants} beside the reference, {', '.join(counts)}."
     control = study.control(scenario)
     if control and control.verdict in ("slower", "faster"):
         words += (f" But the control, which is the reference again, is "
@@ -199,11 +215,13 @@ _NOISE = (
     "correlation with the times is Spearman's, of ranks; nothing is corrected "
     "by it.")
 _ORDERS = {
-    "blocks": "Each block holds every configuration in every scenario once, "
-              "in a random order that the seed fixes.",
+    "blocks": "Each block holds every configuration in every scenario, in a "
+              "random order that the seed fixes.",
     "sequence": "The configurations were run in a fixed order: what changed "
                 "with time can look like a difference between them.",
 }
+_REPEATS = ("Each is run {} times in a block, and the shortest of these times "
+            "is that of the block.")
 _CONTROL = ("The control is the reference again under another name: what "
             "differs between them is noise.")
 
@@ -216,6 +234,9 @@ def _method(study):
         f'<a href="https://doi.org/{_DOI}">doi {_DOI}</a>; '
         "on 16 nodes, another machine than this.</p>\n")
     order = _ORDERS.get(study.design["order"], "")
+    repeats = study.design.get("repeats") or 1
+    if repeats > 1:
+        order += " " + _REPEATS.format(repeats)
     if any(map(study.control, study.scenarios)):
         order += " " + _CONTROL
     return markup.section(

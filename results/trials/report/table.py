@@ -84,8 +84,15 @@ def _heading(study):
         lines.append(("noise", noise.words(study)))
     if design.get("timing"):
         lines.append(("start", " ".join(timing.sentences(design))))
-    if _sweep_words(study):
-        lines.append(("sweep", _sweep_words(study)))
+    by_role = {found["role"]: found for found in design["configurations"]}
+    settings = by_role[designs.REFERENCE]["parameters"]
+    if settings:
+        lines.append(("sweep", "reference: " + ", ".join(
+            f"{name.partition('.')[2]}={value}"
+            for name, value in settings.items())))
+    if designs.CONTROL in by_role:
+        lines.append(("A/A", "the control is the reference again, which ought "
+                             "not to differ"))
     if any(group.comparison for group in study.groups.values()):
         lines.append(("verdicts", VERDICT_WORDS))
     return "\n".join(textwrap.fill(f"{name:10} {value}", width(),
@@ -103,20 +110,6 @@ def _timed_words(design) -> tuple[str, str]:
         f"{design['record_bytes']} bytes, {design['kind']}"
         + (f", {len(hosts)} nodes" if hosts else "")
         + (f", {designs.route(design)}" if design.get("devices") else ""))
-
-
-def _sweep_words(study) -> str:
-    """Words for the names of a sweep's first two configurations."""
-    words = []
-    for found in study.design["configurations"]:
-        if found["role"] == designs.REFERENCE and found["parameters"]:
-            words.append("reference: " + ", ".join(
-                f"{name.partition('.')[2]}={value}"
-                for name, value in found["parameters"].items()))
-        if found["role"] == designs.CONTROL:
-            words.append("control: the reference again, which ought not to "
-                         "differ")
-    return "; ".join(words)
 
 
 def _scenario(study, scenario):

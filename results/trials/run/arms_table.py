@@ -9,7 +9,7 @@ import statistics
 from trials.base import units
 from trials.base.text_table import as_lines, grid, wrapped
 from trials.record import timing
-from trials.record.design import CONTROL, REFERENCE
+from trials.record.design import AS_IS, CONTROL, REFERENCE
 from trials.statistics import comparison, descriptive
 from trials.statistics.racing import is_sample
 
@@ -88,7 +88,7 @@ def _table(scenario, rows, seed) -> str:
             "ratio to 1 [95 %]", *(head for head, _, _ in measured))
     table = grid(head, [_cells(row, has_count, found.get(row.name), measured,
                                seed) for row in rows])
-    title = ", ".join([*([] if scenario == "as-is"
+    title = ", ".join([*([] if scenario == AS_IS
                          else [_label(scenario, rows)]),
                        *([] if has_count else [_runs(*counts)])])
     return "\n".join([*([f"{title}:"] if title else []), table, "",

@@ -7,6 +7,7 @@ import shutil
 
 from trials.base.failure import USAGE, Failure
 from trials.base.spelling import meant, no_such_option
+from trials.record.design import AS_IS
 from trials.record.sweep import SORT_OPTIONS
 from trials.run.noise import Limit
 from trials.statistics.precision import FIRST_LOOK
@@ -502,7 +503,7 @@ def complete(options: argparse.Namespace) -> argparse.Namespace:
     """The options, with defaults for those that were not given."""
     defaults = {
         "order": "blocks", **(
-            {"scenarios": ["as-is"]} if options.commands else
+            {"scenarios": [AS_IS]} if options.commands else
             {"records": DEFAULT_RECORDS, "work": default_work(options.out)}),
         "noise_wait": DEFAULT_NOISE_WAIT_S,
         # A double holds it, as readers of JSON may take it for one.

@@ -25,6 +25,7 @@ from typing import List, Optional
 from trials.base.failure import USAGE, Failure
 from trials.machine import disks, memory_cgroup
 from trials.machine.memory_cgroup import MemoryCgroup
+from trials.record.design import AS_IS
 from trials.scenario import residency
 from trials.scenario.cache_filler import CacheFiller
 from trials.scenario.context import Context, DeviceContext
@@ -164,7 +165,7 @@ class Scenario:
 class AsIs(Scenario):
     """No conditions."""
 
-    name = "as-is"
+    name = AS_IS
 
     def prepare(self, context: Context) -> List[dict]:
         return []
