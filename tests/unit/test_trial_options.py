@@ -4,6 +4,7 @@ far a run is; and what came out of it."""
 import io
 import os
 import subprocess
+import types
 import unittest
 from unittest import mock
 
@@ -263,7 +264,8 @@ class Progress(unittest.TestCase):
         with mock.patch("time.monotonic_ns") as clock:
             clock.return_value = 0
             shown = progress.Progress(300, stream=io.StringIO(),
-                                      tell=told.append, is_most=True)
+                                      tell=told.append,
+                                      precision=self.precision(10**12))
             shown.begin(100)
             self.assertEqual(told, ["at most 200 trials to run\n"])
             for trial in range(101, 110):
@@ -274,6 +276,22 @@ class Progress(unittest.TestCase):
         for stream, quiet in ((io.StringIO(), True), (Terminal(), False)):
             shown = progress.Progress(300, quiet, stream, told.clear)
             shown.begin(0)
+
+    def precision(self, left_ns, known=None):
+        """What --until knows of a run."""
+        return types.SimpleNamespace(left_ns=left_ns, known=known)
+
+    def test_time_and_width_of_until(self):
+        stream = Terminal()
+        with mock.patch("time.monotonic_ns") as clock:
+            clock.return_value = 0
+            shown = progress.Progress(300, stream=stream, precision=(
+                self.precision(6e9, "±1.8 %, 1 % wanted")))
+            clock.return_value = 10**9
+            shown.show(1, 2)
+        self.assertEqual(stream.getvalue(),
+                         "\rtrial 1 of at most 300, 0:06 left, "
+                         "±1.8 %, 1 % wanted, 2 failed")
 
     def test_a_reader_that_has_left_ends_no_trials(self):
         def tell(_text):

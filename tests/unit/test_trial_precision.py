@@ -116,6 +116,15 @@ class Precision(unittest.TestCase):
             each["runner"].update(prepare_ns=40_000_000, noise_ns=50_000_000)
         self.assertEqual(self.ended(design, trials), (5, precision.TIME))
 
+    def test_how_far_it_is(self):
+        """What the line of progress shows."""
+        asked, trials = precision.Precision(self.design()), self.trials(20, 3)
+        asked.ends(trials[:38], 19)
+        self.assertIsNone(asked.known)
+        asked.ends(trials, 20)
+        self.assertRegex(asked.known, r"^±[0-9.]+ %, 1 % wanted$")
+        self.assertEqual(asked.left_ns, 100e9 - precision.spent_ns(trials))
+
     def test_no_time_without_success(self):
         trials = self.trials(100, 0.01)
         for each in trials:

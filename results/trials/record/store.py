@@ -121,6 +121,7 @@ class _Sequence:
     def __init__(self, design: dict):
         self.trials: list[dict] = []
         race, precision = Race(design), Precision(design)
+        self.precision = precision if design.get("until") else None
         self._planned: Iterator[designs.Planned] = designs.schedule(
             design, lambda block: race.dropped(self.trials, block),
             lambda block: precision.ends(self.trials, block))
@@ -234,6 +235,11 @@ class Record:
     def trials(self) -> list[dict]:
         """The trials that are on the medium, in order."""
         return list(self._sequence.trials)
+
+    @property
+    def precision(self) -> Optional[Precision]:
+        """What may end the run before its last block, if anything may."""
+        return self._sequence.precision
 
     def next(self) -> Optional[designs.Planned]:
         """The trial to run now; None when all have been."""

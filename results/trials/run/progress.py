@@ -9,6 +9,7 @@ from collections import deque
 
 from trials.base.failure import Failure
 from trials.base.stdout import print_text
+from trials.statistics.precision import Precision
 
 DEFAULT_COLUMNS = 80
 RECENT_TRIALS = 20
@@ -21,10 +22,11 @@ class Progress:
     number of trials and their time are told once each."""
 
     def __init__(self, total: int, quiet: bool = False, stream=sys.stderr,
-                 tell=print_text, is_most: bool = False):
-        """is_most: there may be fewer than this total."""
+                 tell=print_text, precision: Precision | None = None):
+        """precision: what may end the run before this total."""
         self._total = total
-        self._most = "at most " if is_most else ""
+        self._precision = precision
+        self._most = "at most " if precision else ""
         self._stream = stream
         self._drawn = 0  # columns of the line that stands there
         self._says_nothing = quiet
@@ -45,6 +47,8 @@ class Progress:
         self._recent_ns.append(now_ns - self._last_ns)
         self._last_ns = now_ns
         left_ns = statistics.median(self._recent_ns) * (self._total - done)
+        if self._precision:
+            left_ns = min(left_ns, self._precision.left_ns)
         if self._quiet:
             if now_ns >= self._estimate_ns:
                 self._estimate_ns = float("inf")
@@ -53,6 +57,8 @@ class Progress:
             return
         text = (f"trial {done} of {self._most}{self._total}, "
                 f"{clock(left_ns)} left")
+        if self._precision and self._precision.known:
+            text += f", {self._precision.known}"
         if failed:
             text += f", {failed} failed"
         self._draw(text)

@@ -340,7 +340,7 @@ def trials(options, record, target, tuning: Tuning, supervisor: Supervisor,
     trials_at_most = (len(designs.order(record.design, 0))
                       * record.design["trials"])
     progress = Progress(trials_at_most, bool(options.quiet),
-                        is_most=record.design.get("until") is not None)
+                        precision=record.precision)
     supervisor.counts_events = timing.counts_events(record.design)
     before = target.describe()
     record.begin_session(before)

@@ -37,6 +37,15 @@ class Width(NamedTuple):
     configuration: str
     percent: Optional[float]  # None: too few samples for an interval
 
+    @property
+    def words(self) -> str:
+        if self.percent is None:
+            return "no interval yet"
+        return f"±{self.percent:.2g} %"
+
+    def is_known(self, until: dict) -> bool:
+        return self.percent is not None and self.percent <= until["percent"]
+
 
 def looks() -> Iterator[int]:
     """The blocks before which the intervals are looked at."""
@@ -67,6 +76,11 @@ def widths(design: dict, trials: list[dict]) -> list[Width]:
             found.append(Width(scenario, name, interval and 50 * (
                 interval.high - interval.low) / middle))
     return found
+
+
+def least_known(design: dict, trials: list[dict]) -> Width:
+    return max(widths(design, trials), key=lambda width: float("inf")
+               if width.percent is None else width.percent)
 
 
 def _samples(trials, scenario):
@@ -121,6 +135,13 @@ class Precision:
         self._looks = looks()
         self._next_look = next(self._looks)
         self._trials_counted = self._spent_ns = 0
+        # Words for how well the least known one was, at the last look.
+        self.known: Optional[str] = None
+
+    @property
+    def left_ns(self) -> float:
+        """The time that is left at most, by the blocks that are done."""
+        return max(0, self._until["max_seconds"] * 1e9 - self._spent_ns)
 
     def ends(self, trials: list[dict], block: int) -> Optional[str]:
         """Why no more blocks than those before this one are run, by all trials
@@ -131,9 +152,9 @@ class Precision:
         self._trials_counted = len(trials)
         if block == self._next_look:
             self._next_look = next(self._looks)
-            if all(width.percent is not None
-                   and width.percent <= self._until["percent"]
-                   for width in widths(self._design, trials)):
+            least, wanted = least_known(self._design, trials), self._until
+            self.known = f"{least.words}, {wanted['percent']:g} % wanted"
+            if least.is_known(wanted):
                 return NARROW
         if self._spent_ns >= self._until["max_seconds"] * 1e9:
             return TIME
@@ -146,13 +167,9 @@ def sentence(design: dict, trials: list[dict]) -> Optional[str]:
     until = design.get("until")
     if until is None or not trials:
         return None
-    worst = max(widths(design, trials),
-                key=lambda width: float("inf") if width.percent is None
-                else width.percent)
-    known = ("no interval yet" if worst.percent is None
-             else f"±{worst.percent:.2g} %")
+    least = least_known(design, trials)
     blocks = max(trial["block"] for trial in trials) + 1
-    if worst.percent is not None and worst.percent <= until["percent"]:
+    if least.is_known(until):
         why = f"each is known to {until['percent']:g} % or better"
     elif blocks >= design["trials"]:
         why = f"{design['trials']} are all that are allowed"
@@ -161,4 +178,4 @@ def sentence(design: dict, trials: list[dict]) -> Optional[str]:
     else:
         why = "the run has not ended"
     return (f"{blocks} blocks: {why}; the least known is "
-            f"{worst.configuration} ({known}).")
+            f"{least.configuration} ({least.words}).")
