@@ -310,7 +310,9 @@ static int take_option(void *context, int id, struct failure *failure)
 
 static void print_head(const char *probe)
 {
-	printf("{\"program\": \"blinkprobe\", \"version\": ");
+	printf("{\"schema\": \"blinkprobe-%s-1\", \"program\": \"blinkprobe\", "
+	       "\"version\": ",
+	       probe);
 	format_json_string(stdout, blinksort_version);
 	printf(", \"probe\": \"%s\"", probe);
 }
