@@ -313,6 +313,8 @@ static void print_memory(const struct memory_explanation *explanation)
 
 /* --- JSON ----------------------------------------------------------------- */
 
+#define PLAN_HEAD "{\"schema\": \"blinksort-plan-1\", \"fits\": "
+
 static void print_sources(const char *memory, const char *threads)
 {
 	printf("\"memory_source\": ");
@@ -347,8 +349,8 @@ static void print_memory_json(const struct memory_explanation *explanation)
 {
 	const struct sorter_result *result = &explanation->result;
 
-	printf("{\"fits\": true, \"records\": %" PRIu64 ", \"bytes\": %" PRIu64
-	       ", \"memory_bytes\": %" PRIu64 ", \"threads\": %u, ",
+	printf(PLAN_HEAD "true, \"records\": %" PRIu64 ", \"bytes\": %" PRIu64
+			 ", \"memory_bytes\": %" PRIu64 ", \"threads\": %u, ",
 	       result->record_count, result->size_bytes, result->memory_bytes,
 	       result->threads);
 	print_sources(result->memory_source, result->threads_source);
@@ -382,7 +384,8 @@ static void print_external_json(const struct external_config *config,
 	const struct external_plan *plan = &explanation->plan;
 	const struct external_request *request = &explanation->request;
 
-	printf("{\"fits\": false, \"records\": %" PRIu64 ", \"bytes\": %" PRIu64
+	printf(PLAN_HEAD
+	       "false, \"records\": %" PRIu64 ", \"bytes\": %" PRIu64
 	       ", \"memory_bytes\": %" PRIu64
 	       ", \"way\": \"%s\", \"lanes\": %u, \"batches\": %u"
 	       ", \"batch_bytes\": %" PRIu64 ", \"block_bytes\": %" PRIu64

@@ -81,7 +81,8 @@ static void print_nodes(const struct sorter_result *result)
 static void print_sort(const struct sorter_config *config,
 		       const struct sorter_result *result)
 {
-	printf("{\"program\": \"blinksort\", \"version\": ");
+	printf("{\"schema\": \"blinksort-sort-1\", \"program\": \"blinksort\", "
+	       "\"version\": ");
 	format_json_string(stdout, blinksort_version);
 	printf(", \"records\": %llu, \"record_size\": %u",
 	       (unsigned long long)result->record_count, config->shape.size);
