@@ -53,7 +53,8 @@ void report_json(const struct launch *launch, int status,
 {
 	char job[2 * WIRE_JOB_BYTES + 1];
 
-	printf("{\"job\": \"%s\", \"status\": %d",
+	printf("{\"schema\": \"blinksh-run-1\", \"job\": \"%s\", "
+	       "\"status\": %d",
 	       format_hex(job, launch->job, WIRE_JOB_BYTES), status);
 	print_u64("whole_ns", launch->whole_ns);
 	print_u64("ignored_datagrams", launch->client->ignored);
@@ -102,7 +103,7 @@ static const char *job_state_name(const struct query_node *answer)
 
 void report_query_json(const struct query *query)
 {
-	fputs("{\"nodes\": [", stdout);
+	fputs("{\"schema\": \"blinksh-query-1\", \"nodes\": [", stdout);
 	for (uint32_t i = 0; i < query->client->node_count; i++) {
 		const struct query_node *answer = &query->nodes[i];
 
