@@ -124,7 +124,7 @@ cluster_report()
 		return
 	fi
 	text=
-	report_json_head "$1"
+	report_json_head nodes "$1"
 	print '{%s, "nodes": [' "$HEAD"
 	for i in "${!NODE_HOST[@]}"; do
 		text=

@@ -170,8 +170,8 @@ disks_report_json()
 {
 	local i comma=''
 
-	print '{"partition_bytes": %d, "stripe_kib": %d, "devices": [' \
-		$((PART_MIB * DISK_MIB)) "$DISK_STRIPE_KIB"
+	print '{"schema": "blinktune-disks-1", "partition_bytes": %d, '\
+'"stripe_kib": %d, "devices": [' $((PART_MIB * DISK_MIB)) "$DISK_STRIPE_KIB"
 	for i in "${!DISKS[@]}"; do
 		json_string "${DISKS[i]}"
 		print '%s{"device": %s, "size_bytes": %d' "$comma" "$JSON" \

@@ -38,7 +38,7 @@ list_json()
 {
 	local name text comma=''
 
-	report_json_head 0
+	report_json_head list 0
 	print '{%s, "knobs": [' "$HEAD"
 	for name in "${KNOBS[@]}"; do
 		knob_load "$name"
@@ -105,7 +105,7 @@ explain_json()
 {
 	local target text='' comma='' head
 
-	report_json_head 0
+	report_json_head explain 0
 	head=$HEAD
 	report_field knob "$1"
 	report_field explain "$EXPLAIN"

@@ -178,15 +178,17 @@ report_field()
 	text+=${text:+, }\"$1\":\ $JSON
 }
 
+# report_json_head SCHEMA STATUS: HEAD, the members that documents begin with
 report_json_head()
 {
 	local text=''
 
+	report_field schema "blinktune-$1-1"
 	report_field program blinktune
 	report_field verb "$VERB"
 	report_field root "$ROOT"
 	report_field profile "${PROFILE:-}"
-	text+=", \"status\": $1"
+	text+=", \"status\": $2"
 	HEAD=$text${JSON_EXTRA:-}
 }
 
@@ -194,7 +196,7 @@ report_json()
 {
 	local i text target comma=''
 
-	report_json_head "$1"
+	report_json_head settings "$1"
 	print '{%s, "settings": [' "$HEAD"
 	for i in "${!R_KNOB[@]}"; do
 		text=
@@ -323,7 +325,7 @@ report_plan_json()
 {
 	local i text comma='' line
 
-	report_json_head 0
+	report_json_head plan 0
 	print '{%s, "settings": [' "$HEAD"
 	for i in "${!E_KNOB[@]}"; do
 		text='' line=${E_LINE[i]}
