@@ -2,11 +2,14 @@
 forms of a gate's result."""
 
 import json
+import os
 import unittest
 import xml.etree.ElementTree as xml
+from unittest import mock
 
 import numpy as np
 import unit
+from trials.base import text_table
 from trials.record import schema
 from trials.run import gate, gate_forms
 from trials.statistics import verdict
@@ -108,10 +111,13 @@ class Forms(unittest.TestCase):
         self.assertNotIn("<c>", row)
 
     def test_text(self):
+        with mock.patch.dict(os.environ, COLUMNS=""):
+            text_table.follow_terminal(otherwise=80)
         said = gate_forms.text(self.result("inconclusive", "failed"))
         self.assertIn("more trials, or a quieter machine", said.replace(
             "\n      ", " "))
         self.assertIn("why <it>", said)
+        self.assertLessEqual(max(map(len, said.splitlines())), 80)
         self.assertNotIn("\x1b", said)
 
 

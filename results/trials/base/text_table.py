@@ -18,10 +18,11 @@ def width() -> int:
     return _width
 
 
-def follow_terminal():
-    """Make tables as wide as the terminal, or as $COLUMNS says, from now on."""
+def follow_terminal(otherwise=_width):
+    """Make tables as wide as the terminal, or as $COLUMNS says, or else so many
+    columns, from now on."""
     global _width
-    columns = shutil.get_terminal_size((_width, 0)).columns
+    columns = shutil.get_terminal_size((otherwise, 0)).columns
     _width = min(max(columns, _NARROWEST), _WIDEST)
 
 

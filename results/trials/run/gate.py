@@ -117,7 +117,8 @@ def run(arguments: list[str], called: str) -> int:
     if options.help:
         print_text(command_line.HELPS["gate"])
         return 0
-    text_table.follow_terminal()
+    # Logs of CI services are narrow.
+    text_table.follow_terminal(otherwise=80)
     programs = Programs.beside(called)
     kept = options.out
     with Supervisor(programs) as supervisor:
