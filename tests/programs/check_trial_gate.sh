@@ -184,6 +184,8 @@ case_refused()
 		--marging=2 -- true
 	expect_status 2 "$TRIAL" gaet --before=quick -- true 2>err
 	expect_match '^blinktrial: --before=quick: is for blinktrial gate$' err
+	expect_refused 2 '^--margin: 0 would let no commit pass: ' "${good[@]}" \
+		--margin=0.0% -- true
 	expect_refused 2 '^--max-trials: is below 10, ' "${good[@]}" \
 		--max-trials=9 -- true
 	expect_refused 2 'needs a shell' "${good[@]}" -- 'a | b'

@@ -8,6 +8,7 @@ turns, the tree before twice: what it differs from itself is what can't be told
 import argparse
 import copy
 import os
+import re
 import shutil
 import statistics
 import tempfile
@@ -73,12 +74,20 @@ class Result:
 
 # --- what was asked for -------------------------------------------------------
 
+def margin(text: str) -> float:
+    if re.fullmatch(r"0+(\.0*)?%?", text):
+        raise argparse.ArgumentTypeError(
+            "0 would let no commit pass: trials show that a change is small, "
+            "and never that there is none")
+    return command_line.percentage(text)
+
+
 def parse(arguments: list[str]) -> argparse.Namespace:
     """The options of trials of commands, and those of a gate."""
     parser = command_line.parser()
     for name in NEEDED:
         parser.add_argument(f"--{name}", type=command_line.given)
-    parser.add_argument("--margin", type=command_line.percentage,
+    parser.add_argument("--margin", type=margin,
                         default=DEFAULT_MARGIN_PERCENT)
     parser.set_defaults(least_trials=LEAST_TRIALS)
     for form in FORMS:
