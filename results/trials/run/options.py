@@ -58,28 +58,28 @@ VERBS = ("characterise", "gate", "validate")
 EXAMPLES = {"scenarios": "--scenario=pagecache", "trials": "--trials=40",
             "out": "--out=DIR"}
 USAGE_TEXT = """\
-Usage: blinktrial [OPTION]... COMMAND...                    --help=commands
+Usage: blinktrial [OPTION]... COMMAND...
        blinktrial gate --before=REV --after=REV --build=COMMAND -- COMMAND...
        blinktrial --scenario=NAME,... --trials=N --out=DIR [OPTION]...
        blinktrial --resume --out=DIR [OPTION]...
        blinktrial characterise --out=DIR [-w HOSTS] [--key-file=FILE]
                   [--work=DIR] [--file=FILE]... [--write] [--quick]
        blinktrial validate DIR
-Time blinksort, or commands, repeatedly, in a random order, and record trials.
+Time commands, or blinksort, repeatedly, in a random order, and record trials.
+For commands see --help=commands, for a gate --help=gate; and for blinksort:
 
   --scenario=NAME,...  run under these conditions: pagecache (the input is in
                        the page cache), cache (files are read and written past
                        it), platter (the same, and flushed to the medium),
                        beyond-memory (by way of scratch files)
   --trials=N           run N trials of each configuration in each scenario
-  --until=PERCENT      or until each ratio is known so well, within
-                       --max-trials=N (1000) and --max-time=SECONDS (600)
+  --until=PERCENT      or until half the 95 % interval of each ratio is at most
+                       PERCENT of it; see --help=commands for its limits
   --out=DIR            put the record into DIR, a new or empty folder
   --resume             continue the record in DIR, with its options
   --sweep=FILE         vary the parameters in FILE, each in a line such as
-                       'sort.threads 1 | 2': the reference 1, and what is
-                       compared with it; the reference is also run again as a
-                       control
+                       'sort.threads 1 | 2': the reference 1, which is also run
+                       again as a control, and what is compared with it
   --records=N          sort N records (1000000)
   --ascii              sort records of printable characters
   --order=ORDER        blocks (each is shuffled; the default) or sequence
@@ -122,16 +122,19 @@ A word @FILE stands for the lines of FILE.  See blinktrial(1).
 COMMANDS_TEXT = """\
 Usage: blinktrial [OPTION]... COMMAND...
 Time commands by turns: each block of trials has every command once, and the
-first one twice, in a random order.
+first one twice, in a random order.  Times are compared with those of the first
+one in the same block: a ratio above 1 is slower.  The ratio of the first one
+to itself shows how much is noise.
 
 A COMMAND is split into words as a shell does it, and run without a shell.
 
   --out=DIR             keep a record in DIR, for blinkreport and --resume
-  -r, --trials=N        run N blocks (3 s for each command, but 10 at least)
-  --until=PERCENT       or run blocks until half the 95 % interval of each ratio
-                        is at most PERCENT of it,
-  --max-trials=N        but so many blocks at the most (1000),
-  --max-time=SECONDS    and so long (600)
+  -r, --trials=N        run N blocks (as many as fit into 3 s for each command,
+                        but at least 10)
+  --until=PERCENT       instead of --trials: run blocks until half the 95 %
+                        interval of each ratio is at most PERCENT of it
+  --max-trials=N        with --until, run at most N blocks (1000)
+  --max-time=SECONDS    with --until, end after SECONDS (600)
   --repeats=N           run each command N times in each block; the shortest of
                         these counts in ratios
   -n, --command-name=NAME
@@ -141,7 +144,7 @@ A COMMAND is split into words as a shell does it, and run without a shell.
   -P, --parameter-scan VAR MIN MAX
                         the same with numbers from MIN to MAX
   -D, --parameter-step-size=STEP
-                        by so much (1)
+                        in steps of STEP (1)
   --reference=COMMAND   compare with this one instead of the first
   -s, --setup=COMMAND   run this once before all trials of a command
   -p, --prepare=COMMAND
@@ -150,28 +153,29 @@ A COMMAND is split into words as a shell does it, and run without a shell.
                         run this after each trial, likewise
   -c, --cleanup=COMMAND
                         run this once after all trials
-  --warmup=N            run each command N times more before the first trial
+  --warmup=N            run each command N more times before the first trial
   -i, --ignore-failure  count the times of commands that fail
   --shell[=SHELL], -S SHELL
                         run commands by a shell (/bin/sh)
   --stdin=FILE          let commands read FILE as standard input (/dev/null)
   --show-output         pass on what commands print
-  --export-json=FILE    write what hyperfine would write
+  --export-json=FILE    write the times to FILE, as hyperfine does
   --scenario=NAME,...   prepare the files that are named: pagecache, cache,
-                        platter or beyond-memory, as for sorts (as-is: not)
+                        platter or beyond-memory, as for sorts (as-is: leave
+                        files as they are)
   --input=FILE          bring FILE into the state that the scenario asks for;
                         more than once for several
   --output=FILE         remove FILE before each trial; with platter, a time
                         ends when it is on the medium
-  --sweep=FILE          run each command under each of these settings of
-                        blinktune: tune.KNOB VALUE | VALUE...
+  --sweep=FILE          run each command under each of the settings of
+                        blinktune in FILE: tune.KNOB VALUE | VALUE...
 
 --order, --seed, --memory, --energy, --meter, --noise-limit, --noise-wait,
 --unverified, --quiet and --resume are as in --help.
 
 A word @FILE stands for the lines of FILE.
-What stands beside commands is run by /bin/sh, off the clock.  A command that
-fails ends the run with status 1.
+The commands of --setup, --prepare, --conclude and --cleanup are run by
+/bin/sh, and are not timed.  A command that fails ends the run with status 1.
 See blinktrial-commands(7).
 """
 GATE_TEXT = """\
@@ -179,15 +183,16 @@ Usage: blinktrial gate --before=REV --after=REV --build=COMMAND [OPTION]...
                        -- COMMAND...
 Tell whether commands are slower with one commit of a git repository than with
 another.  Both are built in trees of their own; the commands run in these trees
-by turns, those of the commit before twice, which shows what can't be told.
+by turns, those of the commit before twice, which shows how much is noise.
 
   --before=REV       compare with this commit
   --after=REV        judge this one
   --build=COMMAND    build a tree by this, run by /bin/sh in it
   --margin=PERCENT   let smaller changes pass (1)
-  --max-trials=N     run at most N blocks (60); fewer, if all is known so well
+  --max-trials=N     run at most N blocks (60), and fewer if each change is
+                     known to half the margin
   --max-time=SECONDS
-                     and no longer for a command (600)
+                     time each command for at most SECONDS (600)
   --repeats=N        run each command N times in a block, of which the shortest
                      counts (5)
   --out=DIR          keep a record of each command in DIR/1, DIR/2, ...
