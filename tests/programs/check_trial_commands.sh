@@ -114,6 +114,13 @@ case_hooks()
 		--conclude='test ! -e log; exit 1' true
 	expect_match '^blinktrial: --conclude: ' err
 	[ "$(cat log)" = cleanup ]
+	# What concludes a trial sees the output, which is removed behind it; that a
+	# command fails is told before that there is no output.
+	expect_trial 0 --trials=2 --output=made --conclude='grep -q x made' \
+		"sh -c 'echo x >made'"
+	[ ! -e made ]
+	expect_refused 1 "^sh -c 'exit 5': ended with status 5" --trials=2 \
+		--conclude='grep -q x made' "sh -c 'exit 5'"
 }
 
 # is_gone FILE: the process whose number it has, but for what init reaps

@@ -54,6 +54,7 @@ class Commands:
         # A limit asks for what can be relied on: the whole time.
         self._looks_long = options.noise_limit is not None
         self._shortest_ns = noise.TIME_MS * 10**6
+        self._has_failed = False  # the command that has run last
         self.rehearsed_ns: dict[tuple, int] = {}
 
     def _scenario(self, name: str, options):
@@ -146,6 +147,7 @@ class Commands:
         result = Result(timed.whole_ns, timed.exit_status,
                         message_of(timed), ignored=self._ignores_failure)
         self._shortest_ns = min(self._shortest_ns, timed.whole_ns)
+        self._has_failed = bool(result.failed)
         if wanted.flushes:
             result.whole_ns += self._flush()
         if self._shows_output:
@@ -171,10 +173,17 @@ class Commands:
         """Only its exit status tells of a command."""
 
     def clear(self, configuration: dict) -> None:
-        """Clear up behind a trial."""
+        """Clear up behind a trial.  What concludes it may look at the output,
+        which a command that has failed need not have: then that is what is
+        told, and not that looking has failed, too."""
         arm = self._arm(configuration)
-        self.remove_output()
-        self._call(arm, "conclude", arm.conclude)
+        try:
+            self._call(arm, "conclude", arm.conclude)
+        except Failure:
+            if not self._has_failed:
+                raise
+        finally:
+            self.remove_output()
 
     def remove_output(self) -> None:
         for path in self._outputs:
