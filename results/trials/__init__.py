@@ -14,7 +14,7 @@ in this list (tests/unit/test_trial_layers.py).
                   timed run, on this machine or a cluster
     drawing       what all pictures have in common: style, axes, labels
     report        blinkreport: a study, as text, other formats, pictures and a
-                  page; the comparison that a gate asks for
+                  page; what has changed between two records
     characterise  what the parts of the machine take: measured, and shown as
                   text, pictures and a page
     forecast      what a cluster of such machines would take, from a

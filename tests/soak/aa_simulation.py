@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "results"))
 sys.dont_write_bytecode = True
 
-from trials.report import gate  # noqa: E402
+from trials.report import changes  # noqa: E402
 from trials.report.study import REFERENCE, Group  # noqa: E402
 from trials.statistics import comparison, descriptive, racing  # noqa: E402
 
@@ -63,11 +63,11 @@ def group(samples_ns):
 
 def called_different(before_ns, after_ns):
     """By compare, and by the U test alone."""
-    pair = gate.pair_of(group(before_ns), group(after_ns))
+    pair = changes.pair_of(group(before_ns), group(after_ns))
     pair.p_holm = pair.p_effective
-    verdict = gate.judge(pair, gate.MARGIN_RATIO)
+    verdict = changes.judge(pair, changes.MARGIN_RATIO)
     alone = (pair.p_value <= comparison.ALPHA
-             and abs(pair.change_ratio) > gate.MARGIN_RATIO)
+             and abs(pair.change_ratio) > changes.MARGIN_RATIO)
     return verdict in ("slower", "faster"), alone
 
 

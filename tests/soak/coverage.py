@@ -46,7 +46,7 @@ sys.path.insert(0, str(ROOT / "results"))
 sys.dont_write_bytecode = True
 
 from aa_simulation import autoregression  # noqa: E402
-from trials.report import gate  # noqa: E402
+from trials.report import changes  # noqa: E402
 from trials.report.study import REFERENCE, Group  # noqa: E402
 from trials.statistics import (comparison, descriptive,  # noqa: E402
                                precision)
@@ -126,8 +126,8 @@ def in_blocks(arms, count, repeats=1):
 
 def compared(before, after):
     """What blinkreport compare prints of the change, as a ratio."""
-    pair = gate.pair_of(*(Group("a", "b", REFERENCE, samples_ns=samples_ns)
-                          for samples_ns in (before, after)))
+    pair = changes.pair_of(*(Group("a", "b", REFERENCE, samples_ns=samples_ns)
+                             for samples_ns in (before, after)))
     return pair.change_low_ratio is not None and Interval(
         1 + pair.change_low_ratio, 1 + pair.change_high_ratio, 0.9)
 

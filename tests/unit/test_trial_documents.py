@@ -16,7 +16,7 @@ import unit
 from trials.base import documents
 from trials.base.failure import FILE, Failure
 from trials.record import design, schema, store
-from trials.report import export, gate, page, table
+from trials.report import changes, export, page, table
 from trials.report.study import Study
 from trials.statistics import comparison, descriptive
 
@@ -124,8 +124,8 @@ class Mutated(unittest.TestCase):
         yield table.csv_summary(study)
         yield export.hyperfine(study)
         yield export.benchfmt(study)
-        yield gate.text(gate.compare(self.good, study))
-        yield json.dumps(gate.document(gate.compare(study, self.good)),
+        yield changes.text(changes.compare(self.good, study))
+        yield json.dumps(changes.document(changes.compare(study, self.good)),
                          allow_nan=False)
 
     def mutated(self, rng):

@@ -10,7 +10,7 @@ from pathlib import Path
 import trial_samples
 import unit
 from trials.record import store
-from trials.report import gate
+from trials.report import changes
 from trials.report.study import Study
 
 RUNS = unit.ROOT / "results" / "runs"
@@ -65,9 +65,9 @@ class Formats(unittest.TestCase):
             with self.subTest(record=what, format=kind):
                 self.assertTrue(BLINKREPORT.render(study, kind).endswith("\n"))
         with self.subTest(record=what, format="compare"):
-            result = gate.compare(study, study)
-            self.assertTrue(gate.text(result))
-            gate.document(result)
+            result = changes.compare(study, study)
+            self.assertTrue(changes.text(result))
+            changes.document(result)
 
     def test_little_in_them(self):
         with tempfile.TemporaryDirectory() as folder:

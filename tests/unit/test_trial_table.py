@@ -396,7 +396,7 @@ class TableTest(unittest.TestCase):
         self.study(trials=2)
         code = ("import sys; sys.path.insert(0, sys.argv[1])\n"
                 "from trials.record import store\n"
-                "from trials.report import export, gate, study, table\n"
+                "from trials.report import changes, export, study, table\n"
                 "found = study.Study(store.read(sys.argv[2]))\n"
                 "table.text(found), table.csv_trials(found)\n"
                 "assert 'matplotlib' not in sys.modules\n")

@@ -1,1 +1,2 @@
-"""A record as text, other formats, pictures and an HTML page; the gate."""
+"""A record as text, other formats, pictures and an HTML page; and what has
+changed between two records."""

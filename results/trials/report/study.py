@@ -3,7 +3,7 @@
 A run is the record as it was read; a study is what it says.  Trials are put
 into groups, one for each scenario and configuration; each group has its
 summary, and its comparison with the reference of the same scenario.  Tables,
-pictures, pages and gates take a Study and compute nothing by themselves, so
+pictures, pages and changes take a Study and compute nothing by themselves, so
 that they can't disagree.
 
 What counts as a sample: the time of a trial that was right ("ok") or that was

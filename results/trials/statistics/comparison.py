@@ -76,7 +76,7 @@ LOG_UNIT = 1e-15
 BLOCKED, TWO_SAMPLE = "blocked", "two-sample"
 RESAMPLES = 4999
 # Verdicts beside slower and faster.  That no difference was shown is not that
-# there is none: only gate.py shows that two are the same.
+# there is none: only report/changes.py shows that two are the same.
 NOT_SHOWN, TOO_FEW = "no difference shown", "too few trials"
 
 

@@ -12,7 +12,7 @@ import unit
 import trial_samples
 from trials.base.failure import Failure
 from trials.record import store
-from trials.report import gate, settings, table
+from trials.report import changes, settings, table
 from trials.report.study import Study
 from trials.run import options
 from trials.statistics import comparison
@@ -31,20 +31,20 @@ def scaled(slower, sd_ratio=0.01):
     return times
 
 
-def pair(**changes):
+def pair(**figures):
     """One for which there is nothing to say."""
     values = {"change_ratio": 0.0, "change_low_ratio": -0.001,
               "change_high_ratio": 0.001, "p_value": 0.5, "p_holm": 0.5}
-    return gate.Pair("s", "c", True, 20, 20, 0, 0, 1.0, 1.0,
-                     **{**values, **changes})
+    return changes.Pair("s", "c", True, 20, 20, 0, 0, 1.0, 1.0,
+                        **{**values, **figures})
 
 
 class JudgeTest(unittest.TestCase):
-    def judge(self, comparable=True, **changes):
+    def judge(self, comparable=True, **figures):
         found = pair()
-        for name, value in changes.items():
+        for name, value in figures.items():
             setattr(found, name, value)
-        return gate.judge(found, 0.01, comparable)
+        return changes.judge(found, 0.01, comparable)
 
     def change(self, low, middle, high, p_holm):
         return self.judge(change_low_ratio=low, change_ratio=middle,
@@ -94,9 +94,9 @@ class JudgeTest(unittest.TestCase):
             pairs = [pair() for _ in verdicts]
             for one, verdict in zip(pairs, verdicts):
                 one.verdict = verdict
-            result = gate.Result("a", "b", "1", "2", 0.01, False, False, [],
-                                 [], [], [], pairs, gate.Side(1, None, 0, []),
-                                 gate.Side(1, None, 0, []))
+            result = changes.Result(
+                "a", "b", "1", "2", 0.01, False, False, [], [], [], [], pairs,
+                changes.Side(1, None, 0, []), changes.Side(1, None, 0, []))
             self.assertEqual(result.status, status)
 
 
@@ -119,7 +119,7 @@ class CompareTest(unittest.TestCase):
         return Study(store.read(str(path)))
 
     def verdict(self, before, after, **options):
-        return gate.compare(before, after, **options).verdict
+        return changes.compare(before, after, **options).verdict
 
     def test_planted(self):
         before = self.study()
@@ -134,7 +134,7 @@ class CompareTest(unittest.TestCase):
 
     def test_holm_over_all(self):
         sweep = {"sweep_text": trial_samples.SWEEP}
-        result = gate.compare(self.study(**sweep), self.study(**sweep))
+        result = changes.compare(self.study(**sweep), self.study(**sweep))
         self.assertEqual(len(result.pairs), 5)
         ordered = sorted(result.pairs, key=lambda pair: pair.p_effective)
         self.assertAlmostEqual(ordered[0].p_holm,
@@ -143,13 +143,13 @@ class CompareTest(unittest.TestCase):
     def test_two_runs_have_no_blocks_in_common(self):
         """The verdict is the two-sample test's, and says so."""
         before, after = self.study(), self.study(scaled(1.03))
-        result = gate.compare(before, after)
+        result = changes.compare(before, after)
         groups = [study.reference("pagecache") for study in (before, after)]
         self.assertEqual(result.pairs[0].p_value, comparison.u_test(
             *(group.samples_ns for group in groups))[1])
         self.assertIn("\ntest    two-sample U test: the runs were not "
-                      "interleaved\n", gate.text(result))
-        self.assertEqual(gate.document(result)["test"], "two-sample U test")
+                      "interleaved\n", changes.text(result))
+        self.assertEqual(changes.document(result)["test"], "two-sample U test")
 
     def test_alarms_of_dependent_trials(self):
         """tests/soak/aa_simulation.py asks more: n, changes, records."""
@@ -167,10 +167,10 @@ class CompareTest(unittest.TestCase):
         def drifting(_scenario, _name, block, rng):
             return 23_700_000 * (1.1 + 0.004 * block) * rng.lognormvariate(
                 0, 0.01)
-        result = gate.compare(self.study(), self.study(drifting))
+        result = changes.compare(self.study(), self.study(drifting))
         self.assertEqual(result.pairs[0].signs_after[0], "drift")
         self.assertEqual(result.status, 7)
-        text = gate.text(result)
+        text = changes.text(result)
         self.assertRegex(text, "after: pagecache, reference: the times drift")
         self.assertIn("may be all that does", " ".join(text.split()))
 
@@ -186,25 +186,27 @@ class CompareTest(unittest.TestCase):
             return found
 
         other = [1, 1.04, 1, 1.04]
-        pairs = [gate.compare(study(starts, [1]), study(starts, other)).pairs[0]
+        pairs = [changes.compare(study(starts, [1]),
+                                 study(starts, other)).pairs[0]
                  for starts in (False, True)]
         self.assertEqual([pair.sessions_differ for pair in pairs],
                          [False, True])
         self.assertEqual(pairs[1].verdict, "inconclusive")
 
     def test_what_it_cannot_see(self):
-        text = gate.text(gate.compare(self.study(), self.study(scaled(1.05))))
+        text = changes.text(changes.compare(self.study(),
+                                            self.study(scaled(1.05))))
         self.assertIn("each record is of one session, so it can't be told",
                       " ".join(text.split()))
 
     def test_noise_of_both(self):
         def noisy(trial):
             trial["noise"] = trial_samples.noise_look(79.0, limit=5, over=True)
-        result = gate.compare(self.study(), self.study(alter=noisy))
+        result = changes.compare(self.study(), self.study(alter=noisy))
         self.assertIn("1 session; others took 79.0 % of a CPU before the "
                       "median trial; 40 trials above the noise limit\n",
-                      gate.text(result))
-        after = gate.document(result)["side_after"]
+                      changes.text(result))
+        after = changes.document(result)["side_after"]
         self.assertEqual((after["noise_median_percent"],
                           after["trials_over_noise_limit"]), (79.0, 40))
 
@@ -213,22 +215,22 @@ class CompareTest(unittest.TestCase):
         rng = np.random.default_rng(1)
         old, new = (np.rint(1e7 * rng.lognormal(mean, 1, 12))
                     for mean in (0, -1.2))
-        found = gate.pair_of(aa_simulation.group(old),
-                             aa_simulation.group(new))
+        found = changes.pair_of(aa_simulation.group(old),
+                                aa_simulation.group(new))
         self.assertGreater(found.change_low_ratio, -1)
 
     def test_names_that_one_lacks(self):
         before = self.study(sweep_text="sort.threads default | 1 4\n")
         after = self.study(sweep_text="sort.threads default | 1 2\n")
-        result = gate.compare(before, after)
+        result = changes.compare(before, after)
         self.assertEqual([pair.configuration for pair in result.pairs],
                          ["reference", "control", "threads=1"])
         self.assertEqual(result.only_before, ["pagecache, threads=4"])
         self.assertEqual(result.only_after, ["pagecache, threads=2"])
-        text = gate.text(result)
+        text = changes.text(result)
         self.assertIn("only before: pagecache, threads=4\n", text)
         with self.assertRaisesRegex(Failure, "has no scenario and config"):
-            gate.compare(before, self.study(scenarios=("cache",)))
+            changes.compare(before, self.study(scenarios=("cache",)))
 
     def test_another_input(self):
         before = self.study()
@@ -244,7 +246,7 @@ class CompareTest(unittest.TestCase):
                  "sorted from device to device, but .* from file to file: "
                  ".*, both with --input-device or both without$")):
             with self.assertRaisesRegex(Failure, why) as caught:
-                gate.compare(before, self.study(**other))
+                changes.compare(before, self.study(**other))
             self.assertEqual(caught.exception.status, 3)
 
     def asked(self, *more, memory=None, alter=None):
@@ -289,7 +291,7 @@ class CompareTest(unittest.TestCase):
         before = self.asked()
         for name, more in others.items():
             try:
-                result = gate.compare(before, self.asked(*more))
+                result = changes.compare(before, self.asked(*more))
             except Failure as failure:
                 self.assertEqual(failure.status, 3)
                 continue
@@ -306,29 +308,30 @@ class CompareTest(unittest.TestCase):
     def test_other_parameters(self):
         """A change of the reference is no change of the program."""
         before = self.study(sweep_text="sort.threads default | 1\n")
-        result = gate.compare(before, self.study(
+        result = changes.compare(before, self.study(
             sweep_text="sort.threads 1 | 2\n"))
         self.assertEqual(result.status, 7)
         self.assertEqual([pair.settings for pair in result.pairs], 2 * [[
             {"key": "sort.threads", "before": "default", "after": "1"}]])
         self.assertIn("The settings differ, so that no verdict is possible:\n"
                       "  pagecache, reference, sort.threads: default -> 1\n",
-                      gate.text(result))
+                      changes.text(result))
         for text in (None, "sort.kernel default | scalar\n",
                      "sort.kernel auto | scalar\n", "sort.plain no | yes\n",
                      "tune.swappiness keep | 1\n"):
             other = self.study(sweep_text=text)
-            self.assertEqual(gate.compare(before, other).pairs[0].settings, [])
+            self.assertEqual(
+                changes.compare(before, other).pairs[0].settings, [])
         self.assertEqual(
-            [each["after"] for each in gate.compare(before, self.study(
+            [each["after"] for each in changes.compare(before, self.study(
                 sweep_text="tune.swappiness 1 | keep\n")).pairs[0].settings],
             ["1"])
 
     def test_other_memory(self):
         before = self.asked("--memory=8M", memory=8 << 20)
-        result = gate.compare(before, self.asked("--memory=24M"))
+        result = changes.compare(before, self.asked("--memory=24M"))
         self.assertEqual(result.status, 7)
-        self.assertIn("--memory: 8388608 -> 25165824\n", gate.text(result))
+        self.assertIn("--memory: 8388608 -> 25165824\n", changes.text(result))
         # The default, and what was given, are the same.
         self.assertEqual(self.verdict(self.asked(),
                                       self.asked("--memory=256M")), "same")
@@ -338,36 +341,36 @@ class CompareTest(unittest.TestCase):
     def test_other_conditions(self):
         def other(trial):
             trial["conditions"][0]["wanted"] = "50 %"
-        result = gate.compare(self.study(), self.study(alter=other))
+        result = changes.compare(self.study(), self.study(alter=other))
         self.assertEqual(result.status, 7)
         self.assertIn("condition input-resident: 100 % -> 50 %\n",
-                      gate.text(result))
+                      changes.text(result))
 
     def test_versions(self):
-        result = gate.compare(self.study(), self.study())
-        self.assertRegex(gate.text(result), "(?m)^after   .*record2, blinksort "
-                                            "0123abc$")
-        self.assertEqual(gate.document(result)["version_before"], "0123abc")
+        result = changes.compare(self.study(), self.study())
+        self.assertRegex(changes.text(result),
+                         "(?m)^after   .*record2, blinksort 0123abc$")
+        self.assertEqual(changes.document(result)["version_before"], "0123abc")
 
     def test_environments(self):
         before = self.study()
         quiet = {**MACHINE, "load": {"minutes_1": 5.0},
                  "memory": {"total_bytes": 10**10 - 4096}}
-        result = gate.compare(before, self.study(machine=quiet))
+        result = changes.compare(before, self.study(machine=quiet))
         self.assertFalse(result.machine_differs)
         self.assertEqual(result.verdict, "same")
         kernel = {**MACHINE, "kernel": {"release": "6.5.0"}}
-        result = gate.compare(before, self.study(machine=kernel))
+        result = changes.compare(before, self.study(machine=kernel))
         self.assertFalse(result.machine_differs)
         self.assertEqual([d["key"] for d in result.differences],
                          ["kernel.release"])
-        self.assertIn("kernel.release: 6.1.0 -> 6.5.0", gate.text(result))
+        self.assertIn("kernel.release: 6.1.0 -> 6.5.0", changes.text(result))
         other = {**MACHINE, "cpu": {"model_name": "Another CPU"}}
         after = self.study(machine=other)
-        result = gate.compare(before, after)
+        result = changes.compare(before, after)
         self.assertTrue(result.machine_differs)
         self.assertEqual(result.status, 7)
-        self.assertIn("--across-machines", gate.text(result))
+        self.assertIn("--across-machines", changes.text(result))
         self.assertEqual(
             self.verdict(before, after, across_machines=True), "same")
 
@@ -380,19 +383,19 @@ class CompareTest(unittest.TestCase):
                 ("memory.total_bytes", 100, 200, True),
                 ("memory.total_bytes", None, 200, True),
                 ("memory.total_bytes", 10000, 10001, False)):
-            self.assertEqual(gate.is_machine(
+            self.assertEqual(changes.is_machine(
                 {"key": key, "before": old, "after": new}), wanted)
 
     def test_document(self):
-        result = gate.compare(self.study(), self.study(
+        result = changes.compare(self.study(), self.study(
             lambda *_: None, trials=3))
-        document = json.loads(json.dumps(gate.document(result),
+        document = json.loads(json.dumps(changes.document(result),
                                          allow_nan=False))
         self.assertEqual(document["schema"], "blinkreport-compare-1")
         self.assertEqual((document["verdict"], document["status"]),
                          ("failed", 1))
         self.assertIsNone(document["pairs"][0]["median_after_ns"])
-        self.assertIn("0/3", gate.text(result))
+        self.assertIn("0/3", changes.text(result))
 
 
 if __name__ == "__main__":
