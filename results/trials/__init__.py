@@ -5,13 +5,14 @@ in this list (tests/unit/test_trial_layers.py).
 
     base          failures, figures as text, JSON that is not trusted, programs
     statistics    what times say by themselves and against others: summaries,
-                  drift, comparisons, races
+                  drift, comparisons, races, when a run ends, a gate's verdict
     record        sweep files, designs, and trials on disk, line by line
     machine       what the machine is, how it is set, what it has counted
     scenario      what a scenario asks of the machine, brought about and
                   measured; the records that are sorted; blinktune
     run           blinktrial: its options, a session of trials, the runner, one
-                  timed run, on this machine or a cluster
+                  timed run, of a sorter here or on a cluster or of any command;
+                  the gate for two commits
     drawing       what all pictures have in common: style, axes, labels
     report        blinkreport: a study, as text, other formats, pictures and a
                   page; what has changed between two records

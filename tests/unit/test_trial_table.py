@@ -217,11 +217,11 @@ class TableTest(unittest.TestCase):
         self.assertIn("start Starting a program that ends at once takes 190.0 "
                       "us here (half of the starts 180.0 us to 210.0 us);",
                       words)
-        self.assertIn("be counted in user space only.", words)
+        self.assertIn("are counted in user space only: the kernel", words)
         self.assertNotIn("not counted", words)
         self.assertIn("Starting a program that ends", page.render(study))
         timing.update(counted_in=None, not_counted="why")
-        self.assertIn("Events of the processor are not counted: why.",
+        self.assertIn("Instructions and cycles are not counted: why.",
                       table.text(study))
         timing.update(counted_in="user space and kernel")
         self.assertIn("Not all events of the processor are counted: why.",

@@ -233,13 +233,23 @@ def route(design: dict) -> str:
     no devices."""
     devices = design.get("devices")
     if not devices:
-        return "commands" if of_commands(design) else "file to file"
+        return "file to file"
     return f"{devices['input']} to {devices['output']}"
 
 
 def of_commands(design: dict) -> bool:
     """Are commands timed, rather than blinksort?"""
     return design.get("commands") is not None
+
+
+def arms(design: dict) -> list[tuple[str, dict]]:
+    """Each command once, with the first name that it has."""
+    found = {}
+    for each in design["configurations"]:
+        if each.get("command"):
+            found.setdefault(str(each["command"]),
+                             (each["name"], each["command"]))
+    return list(found.values())
 
 
 def configuration(design: dict, name: str) -> dict:

@@ -1,4 +1,8 @@
-"""What a design tells of all its timed runs; older records tell nothing."""
+"""What a design tells of all its timed runs; older records tell nothing.
+
+The events that trials may count are the instructions, cycles and misses of the
+processor (src/probe/event_counters.h).
+"""
 
 from trials.base import units
 
@@ -24,10 +28,10 @@ def sentences(design: dict) -> list[str]:
 def _counted(timing) -> list[str]:
     why, place = timing["not_counted"], timing["counted_in"]
     if place is None:
-        return [f"Events of the processor are not counted: {why}."]
+        return [f"Instructions and cycles are not counted: {why}."]
     words = [f"Not all events of the processor are counted: {why}."] \
         if why else []
     if place == "user space":
-        words.append("The kernel lets events of the processor be counted in "
-                     "user space only.")
+        words.append("Instructions and cycles are counted in user space only: "
+                     "the kernel permits no more.")
     return words

@@ -1,22 +1,15 @@
-"""What the names of arms stand for: the commands, and what is run beside them.
+"""What the names of commands stand for: their words, and what is run beside
+them.
 """
+
+from trials.record import design as designs
 
 BESIDE = ("setup", "prepare", "conclude", "cleanup")
 
 
-def named(design) -> list[tuple[str, dict]]:
-    """Each command of a design once, with its first name."""
-    found = {}
-    for configuration in design["configurations"]:
-        command = configuration.get("command")
-        if command:
-            found.setdefault(str(command), (configuration["name"], command))
-    return list(found.values())
-
-
 def lines(design) -> list[tuple[str, str]]:
     """A name and words for what the names of arms do not tell."""
-    arms = named(design)
+    arms = designs.arms(design)
     found = [("command", f"{name}: {command['text']}")
              for name, command in arms if command["text"] != name]
     for beside in BESIDE:
@@ -31,7 +24,7 @@ def lines(design) -> list[tuple[str, str]]:
 
 def table(design) -> tuple[list, list]:
     """The heads and the rows of all arms, without columns that are empty."""
-    arms = named(design)
+    arms = designs.arms(design)
     used = [name for name in BESIDE
             if any(command[name] for _, command in arms)]
     return ["configuration", "command", *used], [
@@ -41,5 +34,5 @@ def table(design) -> tuple[list, list]:
 
 def values(design, name) -> dict:
     """The values of a configuration's command; sorts have none."""
-    found = next(c for c in design["configurations"] if c["name"] == name)
-    return (found.get("command") or {"values": {}})["values"]
+    command = designs.configuration(design, name).get("command")
+    return command["values"] if command else {}

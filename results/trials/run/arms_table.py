@@ -147,8 +147,7 @@ def _ratio(analysis) -> str:
 
 
 def _sentences(rows, found) -> list:
-    """A sentence for each command beside the first; and what should make a
-    reader careful."""
+    """What should make a reader careful."""
     says = []
     for row in rows:
         failed = len(row.found) - len(row.trials)

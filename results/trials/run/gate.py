@@ -1,7 +1,7 @@
 """blinktrial gate: is a commit slower than another?
 
 Both are built in trees of their own, and the commands run in these trees by
-turns, the tree before twice: what it differs from itself is what can't be told
+turns, those of the tree before twice: the difference between these is noise
 (statistics/verdict.py).  Each command has a record of its own.
 """
 
@@ -111,7 +111,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 
 def complete(options: argparse.Namespace) -> None:
-    """What is left out."""
+    """Fill in the options that were not given."""
     options.max_trials = options.max_trials or DEFAULT_MAX_TRIALS
     options.repeats = options.repeats or DEFAULT_REPEATS
     options.has_table = False

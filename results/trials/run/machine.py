@@ -1,7 +1,7 @@
 """One machine as the target of trials: a process sorts.
 
-What a target does, this one or a cluster: prepare, sort, verify and judge, in
-the same steps, so that the runner need not know which of them it has.
+All targets, this one, a cluster or commands, have the same steps: prepare, run,
+verify and judge.  So the runner need not know which of them it has.
 """
 
 import contextlib

@@ -1,8 +1,8 @@
 """Runs the trials of a design, one after the other, and records each of them.
 
-Whatever is not the sorter's own run is off the clock: preparing, counting,
-checking, recording, and showing how far we are.  What all that costs is in the
-record, too.
+Only the run of the sorter or the command is timed, and not preparing, counting,
+checking, recording and showing how far the trials are.  What all that costs is
+in the record, too.
 """
 
 import contextlib

@@ -190,7 +190,8 @@ def resume(options, programs: Programs, supervisor: Supervisor) -> int:
         text = record.design["sweep_text"]
         target = target_of(options, programs, supervisor,
                            sweeps.parse(text) if text else None,
-                           recorded_arms(record.design))
+                           [arms.Arm(name, **command) for name, command
+                            in designs.arms(record.design)])
         if target.hosts != record.design["hosts"]:
             raise Failure("-w", "names other hosts than in the record", USAGE)
         energy = resumed_energy(options, record.design)
@@ -207,16 +208,6 @@ def go_to(folder: str) -> None:
         os.chdir(folder)
     except OSError as error:
         raise of_file(folder, error) from None
-
-
-def recorded_arms(design: dict) -> list[arms.Arm]:
-    """The commands of a record, each once."""
-    found = {}
-    for configuration in design["configurations"]:
-        if configuration.get("command"):
-            found.setdefault(str(configuration["command"]), arms.Arm(
-                configuration["name"], **configuration["command"]))
-    return list(found.values())
 
 
 def expect_devices(options, design: dict) -> None:

@@ -31,7 +31,7 @@ class Supervisor:
 
     def __init__(self, programs: Programs):
         self.programs = programs
-        # Events of the processor are counted in the process.
+        # Timed processes are to count events of the processor.
         self.counts_events = False
         self.pid = 0
         self.signal = 0

@@ -1,9 +1,11 @@
-"""One timed run of a command: started, waited for, and nothing between.
+"""One timed run of a command: it is started and waited for, and nothing else is
+done meanwhile.
 
-`blinkprobe run` starts it and reads the clock, one process for each run: no
-interpreter is between the two readings, and the kernel counts the image of
-who starts a program towards the program's peak of memory.  It also ends what
-the command leaves behind, and measures what all of them have taken.
+`blinkprobe run`, a new process for each run, starts the command and reads the
+clock: so no interpreter runs between the two readings.  It is small, because
+the kernel counts the image of the process that starts a program towards the
+program's peak of memory.  It also ends the processes that the command leaves
+behind, and measures what all of them have taken.
 
 The runner gives each process the same few environment variables unless the
 caller has others: the size of the environment moves the stack, and where the
@@ -220,8 +222,8 @@ def to_ns(seconds: float) -> int:
 def facts(programs: Programs, shortest_ns: int | None) -> dict:
     """What is known of all timed runs on this machine, as a design has it:
     what it takes to start a program that ends at once, and whether events of
-    the processor are counted.  They are not if a command is short: this much it
-    has taken, if that is known."""
+    the processor are counted.  They are not if a command is short: shortest_ns
+    is the shortest time of any command, if one is known."""
     starts = json.loads(programs.must_call(
         "blinkprobe", "spawn", f"--rounds={STARTS}").stdout)["samples_ns"]
     quartiles = statistics.quantiles(starts, n=4, method="inclusive")
