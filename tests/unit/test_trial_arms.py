@@ -1,12 +1,13 @@
 """trials.run.arms: from a command line to the commands of a design."""
 
 import unittest
+from types import SimpleNamespace
 
 import unit
 from trials.base.failure import Failure
 from trials.record import design as designs, sweep as sweeps
 from trials.report import arms as report
-from trials.run import arms, options
+from trials.run import arms, arms_table, options
 
 ENVIRONMENT = {"IN": "in"}
 
@@ -178,6 +179,28 @@ class Report(unittest.TestCase):
         self.assertEqual(report.table(design), (
             ["configuration", "command", "cleanup"],
             [["A", "a", "c"], ["b", "b", "c"]]))
+
+
+class Table(unittest.TestCase):
+    def trial(self, number, configuration, percent):
+        return {"trial": number, "block": number // 2, "scenario": "as-is",
+                "configuration": configuration, "whole_ns": 10**6 + number,
+                "outcome": "ok", "exit_status": 0, "scenario_met": True,
+                "noise": {"places": [{"worst_percent": percent}],
+                          "over_limit": None}}
+
+    def table(self, percent):
+        design = designs.make(
+            ["as-is"], None, 10, 1, commands={},
+            arms=[(arm.name, arm.document()) for arm in arms_of("a")])
+        trials = [self.trial(number, ("a", "a (control)")[number % 2], percent)
+                  for number in range(20)]
+        return arms_table.text(SimpleNamespace(design=design,
+                                               trials=lambda: trials))
+
+    def test_a_busy_machine_is_told_of(self):
+        self.assertIn("Others took 50 % of a CPU", self.table(50.0))
+        self.assertNotIn("Others took", self.table(1.0))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,11 @@
 """What a record says of the noise before its trials; older records have none.
 """
 
+from statistics import median
 from typing import NamedTuple, Optional
+
+# A machine that loses this much at the median is not free for trials.
+LOADED_PERCENT = 10
 
 
 class Look(NamedTuple):
@@ -50,3 +54,24 @@ def over_limit(noise: dict, limit_percent: float) -> Optional[bool]:
     if any(each is not None and each > limit_percent for each in found):
         return True
     return None if None in found or not found else False
+
+
+def notes(found: list[Look]) -> list[str]:
+    """Sentences on what makes the times doubtful."""
+    says = []
+    known = [look.percent for look in found if look.percent is not None]
+    if known and median(known) >= LOADED_PERCENT:
+        says.append(f"Others took {median(known):.0f} % of a CPU before the "
+                    "median trial: the times are those of a machine that was "
+                    "busy with something else.")
+    limits = [look.noise["limit_percent"] for look in found
+              if look.noise["over_limit"]]
+    if limits:
+        says.append(
+            f"{len(limits)} of {len(found)} trials began above the noise limit "
+            f"of {' or '.join(f'{each:g}' for each in sorted({*limits}))} %; "
+            "their times are in the figures.")
+    if len(known) < len(found):
+        says.append(f"The noise before {len(found) - len(known)} of "
+                    f"{len(found)} trials is not known.")
+    return says

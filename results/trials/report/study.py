@@ -27,9 +27,6 @@ from trials.statistics.racing import is_sample
 # same again under another name, which shows what is noise.
 REFERENCE, CONTROL, VARIANT = "reference", "control", "variant"
 
-# A machine that loses so much at the median is not free for trials.
-LOADED_PERCENT = 10
-
 
 @dataclass
 class Group:
@@ -306,33 +303,11 @@ class Study:
             notes += group_notes(group)
         for scenario in self.scenarios:
             notes += self._scenario_notes(scenario)
-        notes += self._noise_notes()
+        notes += noise.notes(self.looks)
         if self.changes:
             keys = sorted({c["key"] for _, c in self.changes})
             notes.append("The environment changed during the run: "
                          + ", ".join(keys) + ".")
-        return notes
-
-    def _noise_notes(self):
-        count, notes = len(self.looks), []
-        if self.noise_percents:
-            middle = float(np.median(self.noise_percents))
-            if middle >= LOADED_PERCENT:
-                notes.append(
-                    f"Others took {middle:.0f} % of a CPU before the median "
-                    "trial: the times are those of a machine that was busy "
-                    "with something else.")
-        limits = [look.noise["limit_percent"] for look in self.looks
-                  if look.noise["over_limit"]]
-        if limits:
-            notes.append(
-                f"{len(limits)} of {count} trials began above the noise limit "
-                f"of {' or '.join(f'{each:g}' for each in sorted({*limits}))} "
-                "%; their times are in the figures.")
-        unknown = count - len(self.noise_percents)
-        if unknown:
-            notes.append(f"The noise before {unknown} of {count} trials is "
-                         "not known.")
         return notes
 
     def _scenario_notes(self, scenario):

@@ -8,7 +8,7 @@ import statistics
 
 from trials.base import units
 from trials.base.text_table import as_lines, grid, wrapped
-from trials.record import timing
+from trials.record import noise, timing
 from trials.record.design import AS_IS, CONTROL, REFERENCE
 from trials.statistics import comparison, descriptive
 from trials.statistics.racing import is_sample
@@ -51,7 +51,9 @@ def text(record) -> str:
                             design["seed"]))
     parts += [f"skipped: {c['name']}: {c['skipped']}"
               for c in design["configurations"] if c["skipped"]]
-    parts.append("\n".join(map(wrapped, timing.sentences(design))))
+    parts.append("\n".join(map(wrapped, (
+        *noise.notes(noise.looks(record.trials())),
+        *timing.sentences(design)))))
     return as_lines("\n\n".join(filter(None, parts)) + "\n")
 
 
