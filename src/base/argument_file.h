@@ -1,18 +1,18 @@
 /*
  * argument_file.h - further arguments from a file, for the word @FILE
  *
- * A line of the file is an argument, all of it: there are no quotes.  A carriage
- * return before the end of a line, as Windows has it, is no part of the line.
- * Empty lines, and those that begin with '#', are none.  A word of the file is
- * not looked for in other files.  Words behind "--" stay as they are; a file
- * whose own name begins with '@' is written ./@FILE.
+ * A line of the file is an argument, all of it: there are no quotes.  A
+ * carriage return before the end of a line, as Windows has it, is no part of
+ * the line. Empty lines, and those that begin with '#', are none.  A word of
+ * the file is not looked for in other files.  Words behind "--" stay as they
+ * are; a file whose own name begins with '@' is written ./@FILE.
  */
 #ifndef ARGUMENT_FILE_H
 #define ARGUMENT_FILE_H
 
 struct failure;
 
-/* No site has so many arguments: such a file was meant to be sorted. */
+/* Far more than arguments ever take: a longer file is data to be sorted. */
 #define ARGUMENT_FILE_BYTES_MAX (1 << 20)
 
 /*

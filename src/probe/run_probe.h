@@ -3,9 +3,9 @@
  * descendants
  *
  * Between the two readings of the clock are the start, as posix_spawn(3) does
- * it, and wait4(2), as whoever starts a program waits so long.  All else is
- * done before or after.  A program that ends at once is started a few times
- * before, since a new process takes longer for its first start.
+ * it, and wait4(2): any caller of a program waits for both.  All else is done
+ * before or after.  A program that ends at once is started a few times before,
+ * since the first start by a new process takes longer than the next.
  *
  * Times, memory, faults and switches are what getrusage(2) tells of all that
  * this process has waited for.  The bytes of block devices are the growth of
@@ -16,8 +16,8 @@
  *
  * This process becomes the subreaper of what it starts: the processes that are
  * still there when the program has ended are killed and counted, and what they
- * have used counts.  A program that stops, as one does that reads a terminal of
- * others, is killed, since it would not go on by itself.
+ * have used counts.  A program that a signal stops, as when it reads a terminal
+ * in the background, is killed, since nothing would continue it.
  */
 #ifndef RUN_PROBE_H
 #define RUN_PROBE_H

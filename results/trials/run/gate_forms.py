@@ -56,8 +56,8 @@ def reason(each, result) -> str | None:
     if each.again.differs(result.margin_percent / 100,
                           verdict.level(len(result.judged))):
         return NOT_ITSELF.format(units.change(each.again.ratio))
-    return ("neither a change beyond the margin nor that there is none was "
-            "shown; more trials, or a quieter machine, would tell")
+    return ("neither a change by more than the margin nor its absence was "
+            "shown: more trials, or a quieter machine, would tell")
 
 
 def json_of(change) -> dict | None:
