@@ -269,6 +269,8 @@ case_json()
 	cut_input whole 100 2 even
 	mpi_sort "$1" 2 --json --checksum
 	expect_sorted_by_all "$1"
+	/usr/bin/python3 "$REPO/tests/programs/json_documents.py" \
+		blinksort-sort-1 said
 	python3 - "$SMALL" <<-'END'
 		import json, sys
 		ranks = [json.loads(line) for line in open("said")]
