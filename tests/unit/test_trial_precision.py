@@ -157,6 +157,11 @@ class Precision(unittest.TestCase):
         self.assertIn("the time, 0.5 s, is over; the least", precision.sentence(
             self.design(max_seconds=0.5), few))
 
+    def test_widths_are_read_by_people(self):
+        for percent, words in ((0.0123, "±0.012 %"), (9.54, "±9.5 %"),
+                               (99.6, "±100 %"), (1402.3, "±1402 %")):
+            self.assertEqual(precision.Width("s", "c", percent).words, words)
+
     def test_each_trial_is_counted_once(self):
         """Or many blocks would take the square of their number."""
         class Counted(list):

@@ -41,7 +41,8 @@ class Width(NamedTuple):
     def words(self) -> str:
         if self.percent is None:
             return "no interval yet"
-        return f"±{self.percent:.2g} %"
+        # 100 as 1e+02 is for nobody.
+        return f"±{self.percent:.{'2g' if self.percent < 99.5 else '0f'}} %"
 
     def is_known(self, until: dict) -> bool:
         return self.percent is not None and self.percent <= until["percent"]
