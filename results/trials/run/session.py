@@ -38,9 +38,9 @@ OF_CLUSTERS = {"sort.plain", "sort.schedule", "sort.transport",
                "sort.by-reference", "sort.payload"}
 # A run that was killed before it had a record leaves these.
 LEFT_OVER = {"work", store.TRIALS, f"{store.DESIGN}.new"}
-# Where no number of trials is asked for: each command is run as often as fits
-# into so many seconds, by the longest rehearsal and what is off its clock, but
-# so many times at least.
+# The number of trials of each command, where none is asked for: as many as fit
+# into this time if each takes as long as the longest rehearsal, with all that
+# is done for it; and within these limits.
 COMMAND_S = 3.0
 LEAST_TRIALS, MOST_TRIALS = 10, 1000
 

@@ -11,8 +11,8 @@ from trials.base.programs import Programs
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # What a process has written is read in pieces of at most this.
 READ_BYTES = 1 << 16
-# timeout(1) signals its child, and then its process group: what comes so soon
-# is the same signal.
+# timeout(1) signals its child, and then its process group: a signal that comes
+# this soon after the first is the same one.
 SAME_S = 1.0
 
 
