@@ -200,7 +200,7 @@ _METHOD = (
     "ratio of the configuration's time to the reference's, so that what slows "
     "both is in neither verdict nor ratio. The test is Wilcoxon's, of signed "
     "ranks, two-sided; the ratio and its interval are Hodges' and Lehmann's, "
-    "which belong to it; by simulation, intervals of 95 % hold the ratio in 94 "
+    "which belong to it; by simulation, intervals of 95 % hold the ratio in 93 "
     "to 97 % of runs, also where neighbours resemble each other. Beside it "
     "stands the two-sample U test, which takes all times of a configuration as "
     "one sample, with the ratio of medians and its bootstrap interval. Each p "
