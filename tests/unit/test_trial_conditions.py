@@ -802,5 +802,16 @@ class TestSorts(Folder):
             self.assertIs(found[name], True, name)
 
 
+class RemovedOutput(unittest.TestCase):
+    def test_what_is_no_regular_file_stays(self):
+        # A FIFO stands for a device, which a test had better not risk.
+        with tempfile.TemporaryDirectory() as folder:
+            pipe = os.path.join(folder, "pipe")
+            os.mkfifo(pipe)
+            with self.assertRaisesRegex(Failure, "is no regular file"):
+                inputs.remove(pipe)
+            self.assertTrue(os.path.exists(pipe))
+
+
 if __name__ == "__main__":
     sys.exit(unit.main())

@@ -90,6 +90,8 @@ class Commands:
                 os.stat(path)
             except OSError as error:
                 raise of_file(path, error) from None
+        for path in self._outputs:
+            inputs.expect_removable(path)
         for scenario in self._scenarios.values():
             scenario.check(refuse_unverified)
 

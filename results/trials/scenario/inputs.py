@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import stat
 from dataclasses import dataclass
 from typing import Optional
 
@@ -165,6 +166,19 @@ def flush(path: str) -> None:
         os.close(fd)
 
 
+def expect_removable(path: str) -> None:
+    """A device such as /dev/null, which root may unlink, is none of ours."""
+    try:
+        mode = os.lstat(path).st_mode
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise of_file(path, error) from None
+    if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
+        raise Failure(path, "is no regular file, and is not removed", FILE)
+
+
 def remove(path: str) -> None:
+    expect_removable(path)
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
