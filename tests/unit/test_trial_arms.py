@@ -52,7 +52,8 @@ class Arms(unittest.TestCase):
             names_of("-P", "n", "0", "0.2", "-D", "0.1", "a {n}"),
             ["a 0", "a 0.1", "a 0.2"])
         for least, most in (("1", "x"), ("3", "1"), ("nan", "1"),
-                            ("1", "inf"), ("1", "5000")):
+                            ("1", "inf"), ("1", "5000"),
+                            ("1", "1e999999999"), ("1e99", "1e99")):
             self.refused("--parameter-scan", "-P", "n", least, most, "a")
         self.refused("--parameter-scan", "-P", "n", "1", "2", "-D", "0", "a")
         self.refused("twice", "-L", "n", "1", "-P", "n", "1", "2", "a")

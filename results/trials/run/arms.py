@@ -138,7 +138,12 @@ def _scan(least, most, step):
             or end < at:
         raise Failure("--parameter-scan", f"{least} to {most} by {step} has "
                       "no value", USAGE)
-    if (end - at) / by >= ARMS_AT_MOST:
+    try:
+        # A step that the digits of a decimal lose would never arrive.
+        is_too_long = (end - at) / by >= ARMS_AT_MOST or end + by == end
+    except decimal.Overflow:
+        is_too_long = True
+    if is_too_long:
         raise Failure("--parameter-scan", f"has more than {ARMS_AT_MOST} "
                       "values", USAGE)
     found = []
