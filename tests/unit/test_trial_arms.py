@@ -94,6 +94,11 @@ class Arms(unittest.TestCase):
         self.assertEqual(arms_of("a | b", "-Sdefault")[0].words,
                          ("/bin/sh", "-c", "a | b"))
 
+    def test_name_can_be_recorded(self):
+        found = arms_of("a \udcff", "a \udcfe")
+        self.assertEqual([arm.name for arm in found], ["a ?", "a ? (2)"])
+        self.assertEqual(found[0].words, ("a", "\udcff"))
+
     def test_files_of_hyperfine_have_hints(self):
         self.refused("--stdin", "a", "--input=null")
         for where in ("null", "pipe", "inherit"):

@@ -159,7 +159,9 @@ def _arm(options, wanted, number, count, environment, taken) -> Arm:
              else (options.shell, "-c", text))
     hooks = {name: _fill(_of_command(getattr(options, name), number, count,
                                      name), values) for name in HOOKS}
-    return Arm(_free(_fill(wanted.name, values) or text, taken), text, found,
+    # A record is UTF-8, and a trial is found by its name again.
+    name = (_fill(wanted.name, values) or text).encode("utf-8", "replace")
+    return Arm(_free(name.decode(), taken), text, found,
                setup=_fill(options.setup, values),
                cleanup=_fill(options.cleanup, values), values=values, **hooks)
 
