@@ -219,14 +219,14 @@ FUZZ_PACKAGES := $(BUILD_PACKAGES) clang libclang-rt-dev
 PACKAGES := $(sort $(CHECK_PACKAGES) $(LINT_PACKAGES) $(FUZZ_PACKAGES) chromium \
 	debootstrap)
 
-# bench_cluster.py compares with the first four if they are installed,
-# bench_external.py with a program by g++ and libstxxl-dev, bench_files.py by
-# libhwy-dev, bench_overhead.py with hyperfine.
+# In tests/bench, cluster.sh compares with the first four if they are installed,
+# external.sh with a program by g++ and libstxxl-dev, files.sh by libhwy-dev,
+# bench_overhead.py with hyperfine; pv makes pipes slow.
 BENCH_PACKAGES := mpich libmpich-dev openmpi-bin libopenmpi-dev \
 	g++ libstxxl-dev slurmctld slurmd slurm-client munge libhwy-dev python3-venv \
-	hyperfine
+	hyperfine pv
 
-# bench_files.py and bench_external.py compare with these, which pip installs
+# files.sh and external.sh compare with these, which pip installs
 # into a folder of their own.
 BENCH_PYTHON_PACKAGES := numpy==2.4.6 polars==2.1.0 duckdb==2.0.1 pyarrow==26.0.1
 
@@ -322,11 +322,10 @@ help: ## show this list
 # MEMORY=100M     make demo NODES=4: so much memory each, and more records
 # RELEASE=trixie  make check-fresh: on Debian 13 instead of Debian 12
 # WAYS=user       make check-fresh: run one way of tests/fresh.sh only
-# LABEL=TEXT      make bench: name the file in results/ bench-DATE-TEXT
-# RECORD=FOLDER   make bench: put the record there, for blinkreport
-# AGAINST=FOLDER  make bench: compare with an older build's programs, there
-# BENCH_ONLY=WORDS make bench: only scenarios with one of these words
-# BENCH_FULL=1    make bench: also sorts larger than memory, as root
+# ROWS=WORDS      make bench: only rows whose names have one of these words
+# TRIALS=21       make bench: so many runs of each command
+# RECORD=FOLDER   make bench: put the records there, for blinkreport
+# FULL=1          make bench: the largest sizes, too
 # FUZZ_SECONDS=20 make fuzz: run each target for this time
 # PREFIX=/usr     make install: install into bin/, lib/ and share/ of /usr
 # DESTDIR=FOLDER  make install: put FOLDER before PREFIX, for a package
@@ -443,40 +442,26 @@ demo: ## sort a million records and show what happens
 .PHONY: demo-programs
 demo-programs: all $(BUILD)/$(PROGRAM_VARIANT)/tests/bench/bench_spawn
 
-.PHONY: bench
-bench: all tests ## measure whole processes against cp and sort
-	BENCH_AGAINST='$(AGAINST)' \
-		tests/bench/bench_files.py $(if $(LABEL),--label '$(LABEL)') \
-		$(if $(RECORD),--record '$(RECORD)')
-	$(if $(filter 1,$(BENCH_FULL)),tests/bench/bench_external.py \
-		$(if $(LABEL),--label '$(LABEL)'))
+# What these compare, and by which variables, is told by their --help.
+.PHONY: bench bench-external bench-cluster
+bench: all tests ## time whole processes beside cp, sort and others
+	$(BENCH)/files.sh
+bench-external: all tests ## time sorts larger than memory; needs root
+	$(BENCH)/external.sh
+bench-cluster: all tests ## time ranks on this machine
+	$(BENCH)/cluster.sh
+
+BENCH = BIN=$(BIN) BUILD=$(BUILD) $(foreach name,ROWS TRIALS RECORD FULL DISK, \
+	$(if $($(name)),$(name)='$($(name))')) tests/bench
 
 RUNS := $(wildcard results/runs/*/environment.json)
-CURVE := $(BUILD)/reports/2026-11-23-memory-curve.svg
 .PHONY: reports
-reports: $(RUNS:results/runs/%/environment.json=$(BUILD)/reports/%/report.html) $(CURVE) ## make the pages of results/runs/, in build/reports/
+reports: $(RUNS:results/runs/%/environment.json=$(BUILD)/reports/%/report.html) ## make the pages of results/runs/, in build/reports/
 
 $(BUILD)/reports/%/report.html: results/runs/% results/blinkreport $(SCRIPT_DATA)
 	$(call say,REPORT,$@)
 	@mkdir -p $(@D)
 	$(Q)results/blinkreport --format=html -o $@ --svg=$(@D) $<
-
-$(CURVE): results/bench-2026-11-23-external-curve.json tests/bench/memory_curve.py
-	$(call say,REPORT,$@)
-	@mkdir -p $(@D)
-	$(Q)tests/bench/memory_curve.py $< $@
-
-.PHONY: bench-external
-bench-external: all tests ## measure sorts larger than memory; needs root
-	tests/bench/bench_external.py $(if $(LABEL),--label '$(LABEL)')
-
-.PHONY: bench-cluster-external
-bench-cluster-external: all tests ## measure ranks beyond memory; needs root
-	tests/bench/bench_cluster_external.py $(if $(LABEL),--label '$(LABEL)')
-
-.PHONY: bench-grid
-bench-grid: all tests ## measure the grid against rounds on links; needs root
-	tests/bench/bench_grid.py
 
 DYN_PROGRAMS := $(if $(filter dyn,$(VARIANT)),$(PROGRAMS:%=$(BUILD)/dyn/bin/%))
 TEST_PROGRAMS := $(TESTS:%.c=$(BUILD)/$(VARIANT)/%) \
@@ -485,6 +470,7 @@ TEST_PROGRAMS := $(TESTS:%.c=$(BUILD)/$(VARIANT)/%) \
 tests: ## build all tests, and the programs that they use
 tests: $(TEST_PROGRAMS) $(HELPERS:%.c=$(BUILD)/$(VARIANT)/%) \
 	$(BENCHES:%.c=$(BUILD)/$(PROGRAM_VARIANT)/%) $(DYN_PROGRAMS) \
+	$(BUILD)/$(PROGRAM_VARIANT)/tests/programs/true_tiny \
 	$(PRELOADS:tests/programs/%.c=$(BUILD)/%.so) \
 	$(if $(filter dyn asan,$(VARIANT)),mpi-all)
 

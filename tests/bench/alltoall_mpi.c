@@ -7,7 +7,7 @@
  * for each other rank, and one MPI_Alltoallv brings them there.  Nothing is
  * read, sorted or written.  Rank 0 prints the nanoseconds of the exchange
  * alone, from the begin of the last rank to the end of the last; the caller of
- * mpirun measures the whole.  Compiled by bench_cluster.py with the mpicc that
+ * mpirun measures the whole.  Compiled by cluster.sh with the mpicc that
  * is installed.
  */
 #include <mpi.h>

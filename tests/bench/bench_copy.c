@@ -6,7 +6,7 @@
  * This is the floor for one pass over a file on this disk: the copy does
  * nothing else, and keeps both queues of the disk full until the end.  The
  * output is allocated before it is written, and on the medium when the program
- * ends.  bench_external.py compares sorts with it.
+ * ends.  external.sh compares sorts with it.
  */
 #include <err.h>
 #include <errno.h>

@@ -1,9 +1,11 @@
 // bench_stxxl.cc - sort a file of 100-byte records by STXXL, in its place
 //
-// USAGE: bench_stxxl FILE SCRATCH MEMORY_BYTES
+// USAGE: bench_stxxl FILE SCRATCH MEMORY_BYTES OUTPUT
 //
-// SCRATCH is a file that STXXL makes and removes.  bench_external.py compiles
-// this program if Debian's libstxxl-dev is installed.
+// SCRATCH is a file that STXXL makes and removes.  The sorted file is then named
+// OUTPUT.  external.sh compiles this program if Debian's libstxxl-dev is
+// installed.
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
@@ -61,8 +63,9 @@ void sort_file(const char *path, stxxl::unsigned_type memory_bytes)
 
 int main(int argc, char **argv)
 {
-	if (argc != 4) {
-		std::cerr << "usage: bench_stxxl FILE SCRATCH MEMORY_BYTES\n";
+	if (argc != 5) {
+		std::cerr
+			<< "usage: bench_stxxl FILE SCRATCH MEMORY_BYTES OUTPUT\n";
 		return 2;
 	}
 	stxxl::disk_config scratch(argv[2], scratch_bytes, "syscall");
@@ -76,6 +79,10 @@ int main(int argc, char **argv)
 	} catch (const std::exception &error) {
 		std::cerr << "bench_stxxl: " << argv[1] << ": " << error.what()
 			  << '\n';
+		return 3;
+	}
+	if (std::rename(argv[1], argv[4]) != 0) {
+		std::perror(argv[4]);
 		return 3;
 	}
 	return 0;

@@ -15,7 +15,7 @@
  *
  * Prints two numbers, on the one clock that all namespaces share: when this
  * rank began, and when it had all of its messages (and, with UDP, the others
- * theirs). Compiled by bench_links.py.
+ * theirs). Compiled by cluster.sh.
  */
 #include <arpa/inet.h>
 #include <err.h>

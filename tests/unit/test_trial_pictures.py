@@ -2,10 +2,12 @@
 
 import re
 import unittest
+from unittest import mock
 
 import unit
-from trials.record import bench, store
-from trials.report import peers, plots
+from trials.drawing import style
+from trials.record import store
+from trials.report import plots
 from trials.report.study import Study
 
 RUNS = unit.ROOT / "results/runs"
@@ -16,8 +18,6 @@ TAG = re.compile("<[^>]*>")
 
 
 def pictures_of(folder):
-    if bench.is_one(folder):
-        return peers.pictures(bench.read(folder))
     return plots.pictures(Study(store.read(str(folder))))
 
 
@@ -42,6 +42,18 @@ class Kept(unittest.TestCase):
                             if picture.name == path.stem)
                 self.assertEqual([], differences(
                     path.read_text("utf-8"), picture.data("svg").decode()))
+
+
+class Names(unittest.TestCase):
+    def test_a_long_name_is_measured_few_times(self):
+        measured = []
+        with mock.patch.object(
+                style, "text_width",
+                lambda _, text, **settings: measured.append(len(text)) or
+                6 * len(text)):
+            short = style.shortened(None, "ab" * 50_000, 80)
+        self.assertEqual("ababab…ababab", short)
+        self.assertLess(sum(measured), 1000)
 
 
 if __name__ == "__main__":
