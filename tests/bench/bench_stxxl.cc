@@ -2,8 +2,8 @@
 //
 // USAGE: bench_stxxl FILE SCRATCH MEMORY_BYTES OUTPUT
 //
-// SCRATCH is a file that STXXL makes and removes.  The sorted file is then named
-// OUTPUT.  external.sh compiles this program if Debian's libstxxl-dev is
+// SCRATCH is a file that STXXL makes and removes.  The sorted file is then
+// named OUTPUT.  external.sh compiles this program if Debian's libstxxl-dev is
 // installed.
 #include <cstdio>
 #include <cstdlib>

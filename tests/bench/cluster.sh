@@ -93,7 +93,7 @@ rows_ranks()
 	for count in 1 2 4 8 16; do
 		in_place shm || [ $count = 16 ] || continue
 		is_wanted ranks-$count || continue
-		[ "$listing" ] || { input ascii $RECORDS && divide $RECORDS $count; }
+		[ "$listing" ] || { input ascii "$RECORDS" && divide "$RECORDS" $count; }
 		row ranks-$count --prepare='rm -f out*' "$(judged $count)" \
 			--conclude='blinkval -q out --against in' -n "$count ranks" \
 			-n 'one process' -- "$(job $count)" 'blinksort in -o out'
@@ -106,7 +106,7 @@ sixteen()
 	local options names=() jobs=()
 
 	is_wanted "$1" || return 0
-	[ "$listing" ] || divide $RECORDS 16
+	[ "$listing" ] || divide "$RECORDS" 16
 	for options in "${@:2}"; do
 		names+=("--command-name=${options:-16 ranks}")
 		# shellcheck disable=SC2086 # several words
@@ -134,12 +134,12 @@ rows_mpi()
 		options=''
 		[ $name = mpich ] || options='--oversubscribe --allow-run-as-root '
 		if [ -z "$listing" ]; then
-			divide $RECORDS 16
+			divide "$RECORDS" 16
 			mpicc.$name -std=gnu11 -O2 -o "$BUILD/bench/alltoall_$name" \
 				"$ROOT/tests/bench/alltoall_mpi.c"
 		fi
 		row $name --prepare='rm -f out*' -n '16 ranks' -- "$(job 16)" \
-			"mpirun.$name $options-n 16 alltoall_$name $RECORDS"
+			"mpirun.$name $options-n 16 alltoall_$name "$RECORDS""
 	done
 }
 
@@ -234,7 +234,7 @@ rows_links()
 			gcc -std=gnu11 -D_GNU_SOURCE -O2 -pthread -o "$built" \
 				"$ROOT/tests/bench/exchange_baseline.c"
 			cluster "$count" --netns --rate="$rate"
-			divide $RECORDS "$count"
+			divide "$RECORDS" "$count"
 			hosts=$(sed 's/:.*//' "$WCOLL" | paste -sd ' ')
 		fi
 		for control in same-order cubic bbr; do

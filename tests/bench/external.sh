@@ -153,13 +153,13 @@ rows_disks()
 
 	is_wanted scratch-two || return 0
 	if [ -z "$listing" ]; then
-		slow_disk up fast $bytes "$DRIVE"
-		slow_disk up slow $bytes $((DRIVE / 4))
+		slow_disk.sh up fast $bytes "$DRIVE"
+		slow_disk.sh up slow $bytes $((DRIVE / 4))
 	fi
 	beyond scratch-two "$MEMORY" ascii -n 'fast alone' -n 'fast and slow' -- \
-		"slow_disk run fast slow -- blinksort in -o out --sync -S $MEMORY -T fast" \
-		"slow_disk run fast slow -- blinksort in -o out --sync -S $MEMORY -T fast -T slow"
-	[ "$listing" ] || slow_disk down fast slow
+		"slow_disk.sh run fast slow -- blinksort in -o out --sync -S $MEMORY -T fast" \
+		"slow_disk.sh run fast slow -- blinksort in -o out --sync -S $MEMORY -T fast -T slow"
+	[ "$listing" ] || slow_disk.sh down fast slow
 }
 
 rows_kinds()

@@ -60,7 +60,7 @@ rows_cached()
 
 peer()
 {
-	python3 -c "import ${*:2}; print('$1', $2.__version__)" 2>/dev/null
+	python3 -c "import ${*:2}; print('$1', ${2%,}.__version__)" 2>/dev/null
 }
 
 rows_peers()

@@ -123,6 +123,29 @@ case_hooks()
 		--conclude='grep -q x made' "sh -c 'exit 5'"
 }
 
+# is_stopped FILE: the process whose number it has
+is_stopped()
+{
+	grep '^State:.T' "/proc/$(cat "$1")/status"
+}
+
+# A command that stops the process which times it is ended with it all the same.
+case_stopped()
+{
+	local trial
+
+	timeout --foreground 300 "$TRIAL" \
+		"sh -c 'echo \$PPID >parent; echo \$\$ >shell; kill -STOP \$PPID; sleep 1000'" \
+		>out 2>err &
+	trial=$!
+	wait_until test -s shell
+	wait_until is_stopped parent
+	kill -TERM "$trial"
+	expect_status 143 wait "$trial"
+	wait_until is_gone parent
+	wait_until is_gone shell
+}
+
 # is_gone FILE: the process whose number it has, but for what init reaps
 is_gone()
 {
@@ -314,4 +337,5 @@ check bad_commands case_bad_commands
 check unruly_commands case_unruly_commands
 check directory_and_files case_directory_and_files
 check interrupt case_interrupt
+check stopped case_stopped
 finish

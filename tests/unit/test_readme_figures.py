@@ -27,7 +27,7 @@ def row(record: str, name: str) -> dict:
 
 
 def times(record: str, name: str, contestant: str) -> list:
-    """Of a series of make bench or make bench-external, in ns"""
+    """Of a series that an earlier make bench-external has recorded, in ns"""
     found = next(each for each in row(record, name)["contestants"]
                  if each["name"] == contestant)
     if "samples" in found:
@@ -49,10 +49,26 @@ def ratio_to(name: str, first: str, second: str):
     return lambda record: ratio(record, name, first, second)
 
 
+def blocks(record: str) -> list:
+    """The times of each block of a record of blinktrial, by command"""
+    found: dict = {}
+    for line in (unit.ROOT / record).read_text().splitlines():
+        trial = json.loads(line)
+        if "configuration" in trial:
+            found.setdefault(trial["block"], {})[
+                trial["configuration"]] = trial["whole_ns"]
+    return list(found.values())
+
+
+def arm_ratio(first: str, second: str):
+    return lambda record: median(
+        block[first] / block[second] for block in blocks(record))
+
+
 def worst_shape(record: str) -> float:
     """Of all keys that are not uniform, the time to that of uniform ones"""
-    return max(ratio(record, row["name"], "blinksort", "uniform")
-               for row in read(record)["results"] if "shape-" in row["name"])
+    return max(arm_ratio(name, "binary")(record) for name in blocks(record)[0]
+               if not name.startswith("binary"))
 
 
 def trial_ms(scenario: str):
@@ -64,15 +80,17 @@ def trial_ms(scenario: str):
     return of
 
 
-SERIES = "results/runs/2026-11-27-peers/bench.json"
+PEERS_IN_MEMORY = "results/runs/2026-11-27-peers/trials.jsonl"
+EXT4 = "results/runs/2026-11-27-ext4/trials.jsonl"
 SETTLED = "results/bench-2026-11-24-external-settled.json"
 PEERS = "results/bench-2026-11-24-external-peers.json"
-SHAPES = "results/bench-2026-11-22-zen4-9.json"
+SHAPES = "results/runs/2026-11-27-shapes/trials.jsonl"
 TRIALS = "results/runs/2026-11-22-zen4-1/trials.jsonl"
 # In the order of README.md
 FIGURES = [
-    (SERIES, "{:.2f}", ratio_to("shm/peers-ascii-1m", "blinksort", "cp")),
-    (SERIES, "{:.2f}", ratio_to("disk/peers-ascii-1m", "blinksort", "cp")),
+    (PEERS_IN_MEMORY, "{:.2f}", arm_ratio("blinksort", "cp")),
+    (EXT4, "{:.2f}", arm_ratio("blinksort in -o out",
+                               "cp --reflink=never in out")),
     (SETTLED, "{:.0f} s", seconds("memory", "blinksort")),
     (SETTLED, "{:.1f}", ratio_to("memory", "blinksort", "copy")),
     (PEERS, "{:.1f}", ratio_to("memory", "GNU sort", "blinksort")),

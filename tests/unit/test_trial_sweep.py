@@ -149,6 +149,8 @@ class Sweeps(unittest.TestCase):
             with self.assertRaisesRegex(Failure, "is not UTF-8") as caught:
                 sweep.load(str(path))
             self.assertEqual(caught.exception.status, FILE)
+        with self.assertRaisesRegex(Failure, "zero: is too long"):
+            sweep.load("/dev/zero")
 
     def test_sweep_garbage_is_refused_in_order(self):
         """Whatever stands there, a Failure is all that comes of it."""

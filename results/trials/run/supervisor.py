@@ -91,6 +91,8 @@ class Supervisor:
                     is_told = True
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(self.pid, signal.SIGTERM)
+                        # A command may have stopped it.
+                        os.kill(self.pid, signal.SIGCONT)
         finally:
             os.close(ended)
         _, status = os.waitpid(self.pid, 0)

@@ -1,9 +1,9 @@
 #!/bin/bash
-# slow_disk - a file system on a loop device that is as slow as one likes
+# slow_disk.sh - a file system on a loop device that is as slow as one likes
 #
-# usage: slow_disk up NAME BYTES BYTES-PER-S [REQUESTS-PER-S]
-#        slow_disk run NAME... -- COMMAND...
-#        slow_disk down NAME...
+# usage: slow_disk.sh up NAME BYTES BYTES-PER-S [REQUESTS-PER-S]
+#        slow_disk.sh run NAME... -- COMMAND...
+#        slow_disk.sh down NAME...
 #
 # As root, in the current folder, where NAME is mounted.  The kernel holds the
 # processes of run back (blkio of cgroups of version 1, io of version 2): so many
