@@ -139,7 +139,7 @@ rows_mpi()
 				"$ROOT/tests/bench/alltoall_mpi.c"
 		fi
 		row $name --prepare='rm -f out*' -n '16 ranks' -- "$(job 16)" \
-			"mpirun.$name $options-n 16 alltoall_$name "$RECORDS""
+			"mpirun.$name $options-n 16 alltoall_$name $RECORDS"
 	done
 }
 
