@@ -221,7 +221,7 @@ PACKAGES := $(sort $(CHECK_PACKAGES) $(LINT_PACKAGES) $(FUZZ_PACKAGES) chromium 
 
 # In tests/bench, cluster.sh compares with the first four if they are installed,
 # external.sh with a program by g++ and libstxxl-dev, files.sh by libhwy-dev,
-# bench_overhead.py with hyperfine; pv makes pipes slow.
+# timers.py with hyperfine; pv makes pipes slow.
 BENCH_PACKAGES := mpich libmpich-dev openmpi-bin libopenmpi-dev \
 	g++ libstxxl-dev slurmctld slurmd slurm-client munge libhwy-dev python3-venv \
 	hyperfine pv
@@ -451,8 +451,8 @@ bench-external: all tests ## time sorts larger than memory; needs root
 bench-cluster: all tests ## time ranks on this machine
 	$(BENCH)/cluster.sh
 
-BENCH = BIN=$(BIN) BUILD=$(BUILD) $(foreach name,ROWS TRIALS RECORD FULL DISK, \
-	$(if $($(name)),$(name)='$($(name))')) tests/bench
+# make exports the variables of its own command line.
+BENCH = BIN=$(BIN) BUILD=$(BUILD) tests/bench
 
 RUNS := $(wildcard results/runs/*/environment.json)
 .PHONY: reports

@@ -23,8 +23,8 @@
 #   compress    4 ranks beyond memory on such links
 #   grid-N      what bench_exchange prints: the grid beside rounds, and the model
 #
-# Variables: see rows.sh.  RECORDS, instead of 1,000,000; SIZE: bytes of each
-# rank's input beyond memory (1000000000), and MEMORY its memory (100M).
+# Variables of its own: RECORDS, instead of 1,000,000; SIZE: bytes of each rank's
+# input beyond memory (1000000000), and MEMORY its memory (100M).
 
 # shellcheck source=tests/bench/rows.sh
 . "$(dirname "$0")/rows.sh"

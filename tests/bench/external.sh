@@ -17,7 +17,7 @@
 #   shape-*     keys that are not uniform, beside uniform ones
 #   size-*      records of other sizes; size-key-last: the key ends the record
 #
-# Variables: see rows.sh; TRIALS is 5.  SIZE: bytes of each input (8000000000);
+# TRIALS is 5.  Variables of its own: SIZE: bytes of each input (8000000000);
 # MEMORY: of a sort (1G), SMALL: of memory-small (80M), LEAST: of memory-curve, in
 # MiB (40); PIPE, DRIVE: bytes a second of a slow pipe and of the fast disk of two
 # (200000000).

@@ -18,7 +18,6 @@
 #   blinkgen, blinkval, tune
 #   kernels    what bench_kernels prints
 #
-# Variables: see rows.sh.
 
 # shellcheck source=tests/bench/rows.sh
 . "$(dirname "$0")/rows.sh"

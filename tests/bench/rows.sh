@@ -4,8 +4,8 @@
 #
 # A script that sources this file defines rows(), a function that calls row for
 # each, and ends by "run_places PLACE..."; at_end(), if it has one, is called
-# behind them, however they end.  rows() runs in a new folder in each
-# place, whose name is $PLACE, with our programs before all others in PATH.
+# behind them, however they end.  rows() runs in a new folder in each place, whose
+# name is $PLACE, with our programs before all others in PATH.
 #
 #   row NAME OPTION... -- COMMAND...
 #                      time these commands by turns, if the row is wanted, and
@@ -18,11 +18,13 @@
 #   make_file KIND COUNT FILE [OPTION...]
 #                      another one
 #   checked COMMAND... what checks their outputs, as options of blinktrial
+#   is_there NAME PROGRAM WHAT
+#                      is this program, that the row needs, there?
 #
-# Environment: ROWS, words: only rows whose PLACE.NAME has one of them; TRIALS,
-# of each command (21); RECORD, a folder (build/bench/DATE-TIME); FULL=1: the
-# largest sizes, too; DISK, the folder in which the place disk is (the build
-# folder).  To compare with an older build there is "blinktrial gate".
+# Variables of all benchmarks: ROWS, words: only rows whose PLACE.NAME has one of
+# them; TRIALS, of each command (21); RECORD, a folder (build/bench/DATE-TIME);
+# FULL=1: the largest sizes, too; DISK, the folder in which the place disk is (the
+# build folder).  To compare with an older build there is "blinktrial gate".
 
 set -eu -o pipefail
 export LC_ALL=C
@@ -50,6 +52,7 @@ failed=0 folder='' mounted='' listing='' trial=''
 help()
 {
 	sed -n '2,/^$/s/^# \{0,1\}//p' "$0"
+	sed -n '/^# Variables/,/^$/s/^# //p' "${BASH_SOURCE[0]}"
 }
 
 say()
