@@ -172,6 +172,11 @@ case_export()
 		assert all(len(one["times"]) == 2 for one in results)
 	END
 	expect_refused 2 'there is --export-json' --export-csv=times.csv true
+	# What can't be written in the end is refused before anything has run.
+	expect_refused 3 '^none/a.json: there is no folder' \
+		--export-json=none/a.json 'touch ran'
+	expect_refused 3 '^[.]: is a folder' --export-json=. 'touch ran'
+	[ ! -e ran ]
 }
 
 # What is set up may be a server, which nobody waits for.

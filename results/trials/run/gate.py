@@ -91,7 +91,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
                         default=DEFAULT_MARGIN_PERCENT)
     parser.set_defaults(least_trials=LEAST_TRIALS)
     for form in FORMS:
-        parser.add_argument(f"--{form}", type=command_line.path)
+        parser.add_argument(f"--{form}", type=command_line.result_path)
     options = command_line.parsed(arguments, parser)
     if options.help:
         return options

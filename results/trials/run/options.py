@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 
-from trials.base.failure import USAGE, Failure
+from trials.base.failure import FILE, USAGE, Failure
 from trials.base.spelling import meant, no_such_option
 from trials.record.design import AS_IS
 from trials.record.sweep import SORT_OPTIONS
@@ -288,6 +288,20 @@ def path(text: str) -> str:
     return os.path.abspath(given(text))
 
 
+def result_path(text: str) -> str:
+    """A file that is written when all trials have run.  Failure: it can't be;
+    who waits for hours is told before."""
+    found = path(text)
+    place = found if os.path.exists(found) else os.path.dirname(found)
+    if os.path.isdir(found):
+        raise Failure(text, "is a folder", FILE)
+    if not os.path.exists(place):
+        raise Failure(text, f"there is no folder {place}", FILE)
+    if not os.access(place, os.W_OK):
+        raise Failure(text, "you may not write there", FILE)
+    return found
+
+
 def shell(text: str) -> str | None:
     """Users of hyperfine may ask for the one that is meant there by default, or
     for none."""
@@ -386,7 +400,7 @@ def add_commands(add) -> None:
     add("--input", dest="inputs", action="append", type=input_path)
     add("--output", dest="outputs", action="append", type=output_path)
     add("--stdin", type=path)
-    add("--export-json", type=path)
+    add("--export-json", type=result_path)
     add("--ignore-failure", "-i", action="store_const", const=True)
     add("--show-output", action="store_const", const=True)
 
