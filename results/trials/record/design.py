@@ -23,8 +23,9 @@ from trials.record.sweep import Parameter, Sweep
 
 SCHEMA = "blinktrial-design-1"
 ORDERS = ("blocks", "sequence")
-REFERENCE = "reference"
-CONTROL = "control"
+# The arms that are no variants: what others are compared with, and the same
+# again under another name, which shows what is noise.
+REFERENCE, CONTROL, VARIANT = "reference", "control", "variant"
 # The scenario that asks for nothing, of commands.
 AS_IS = "as-is"
 
@@ -90,7 +91,7 @@ def _of_arms(arms, settings):
         for setting in settings:
             if number and setting["role"] == CONTROL:
                 continue
-            role = "variant" if number else setting["role"]
+            role = VARIANT if number else setting["role"]
             words = {REFERENCE: name, CONTROL: f"{name} (control)"}.get(
                 setting["name"], f"{name}, {setting['name']}")
             yield {**setting, "name": words, "role": role, "command": command}
@@ -140,7 +141,7 @@ def _variant(changes, base, by_name, absent, why_not):
     if not skipped:
         parameters = {name: value for name, value in parameters.items()
                       if name not in absent}
-    return _configuration(_name(changes), "variant", parameters, skipped)
+    return _configuration(_name(changes), VARIANT, parameters, skipped)
 
 
 def _configurations(sweep, why_not):

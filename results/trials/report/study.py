@@ -18,14 +18,11 @@ from typing import Optional
 import numpy as np
 
 from trials.record import noise
+from trials.record.design import CONTROL, REFERENCE, VARIANT
 from trials.statistics import descriptive, racing
 from trials.statistics.comparison import Comparison, compare, holm
 from trials.statistics.dependence import Dependence, dependence
 from trials.statistics.racing import is_sample
-
-# The arms that are not candidates: what others are compared with, and the
-# same again under another name, which shows what is noise.
-REFERENCE, CONTROL, VARIANT = "reference", "control", "variant"
 
 
 @dataclass

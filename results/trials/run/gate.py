@@ -23,8 +23,7 @@ from trials.record import store
 from trials.run import arms, gate_forms, options as command_line, session
 from trials.run.supervisor import Supervisor
 from trials.run.trees import Repository, build
-from trials.statistics import verdict
-from trials.statistics.racing import is_sample
+from trials.statistics import comparison, precision, verdict
 
 DEFAULT_MARGIN_PERCENT = 1.0
 DEFAULT_MAX_TRIALS = 60
@@ -207,13 +206,8 @@ def measure(options, number: int, arm: arms.Arm, trees: dict,
 
 
 def found_in(name: str, record: store.Run) -> Judged:
-    samples = {}
-    for trial in record.trials:
-        if is_sample(trial):
-            times_ns, blocks = samples.setdefault(trial["configuration"],
-                                                  ([], []))
-            times_ns.append(trial["whole_ns"])
-            blocks.append(trial["block"])
+    scenario, = record.design["scenarios"]
+    samples = precision.samples_of(record.trials, scenario)
     before, again, after = (samples.get(side, ([], []))
                             for side in (BEFORE, AGAIN, AFTER))
     changes = [verdict.change(before[0], other[0], (before[1], other[1]))
@@ -224,10 +218,7 @@ def found_in(name: str, record: store.Run) -> Judged:
 
 def middle(times_ns: list[int], blocks: list[int]) -> float:
     """The median over blocks of the shortest run in each."""
-    shortest = {}
-    for time_ns, block in zip(times_ns, blocks):
-        shortest[block] = min(time_ns, shortest.get(block, time_ns))
-    return statistics.median(shortest.values())
+    return statistics.median(comparison.by_block(times_ns, blocks).values())
 
 
 def put(options, result: Result) -> None:

@@ -388,13 +388,13 @@ def whole(samples_ns):
 def _log_ratios(reference, samples, blocks):
     """The logarithm of the ratio in each block that has both, in units of
     LOG_UNIT."""
-    below, above = (_by_block(times.tolist(), numbers) for times, numbers
+    below, above = (by_block(times.tolist(), numbers) for times, numbers
                     in zip((reference, samples), blocks))
     return whole([math.log(above[block] / below[block]) / LOG_UNIT
                   for block in above if block in below])
 
 
-def _by_block(times, blocks):
+def by_block(times, blocks):
     """One time of each block: the shortest, if there are several."""
     found = {}
     for block, time in zip(blocks, times):

@@ -69,7 +69,7 @@ def widths(design: dict, trials: list[dict]) -> list[Width]:
     if all(roles[name] == "control" for name in others):
         others = []
     for scenario in design["scenarios"]:
-        samples = _samples(trials, scenario)
+        samples = samples_of(trials, scenario)
         known = samples.get(reference, ([], []))
         for name in others or [reference]:
             interval, middle = _interval(known, samples.get(name, ([], [])),
@@ -84,9 +84,9 @@ def least_known(design: dict, trials: list[dict]) -> Width:
                if width.percent is None else width.percent)
 
 
-def _samples(trials, scenario):
-    """name -> (times, their blocks)"""
-    samples = {}
+def samples_of(trials, scenario):
+    """name -> (times, their blocks): what counts, of one scenario"""
+    samples: dict[str, tuple] = {}
     for trial in trials:
         if trial["scenario"] == scenario and is_sample(trial):
             times_ns, blocks = samples.setdefault(trial["configuration"],
