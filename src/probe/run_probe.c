@@ -157,6 +157,7 @@ static unsigned end_left_processes(void)
 	__attribute__((no_sanitize("undefined")))
 
 struct image {
+	const char *path;
 	char *const *argv;
 	int stdout_fd;
 	int error; /* an errno value: why there is no program */
@@ -174,15 +175,17 @@ UNINSTRUMENTED static int execute(void *context)
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &no_signals, NULL,
 		KERNEL_SIGSET_BYTES);
 	if (syscall(SYS_dup3, image->stdout_fd, STDOUT_FILENO, 0) >= 0)
-		syscall(SYS_execve, image->argv[0], image->argv, environ);
+		syscall(SYS_execve, image->path, image->argv, environ);
 	image->error = errno;
 	return 127;
 }
 
 /* Returns the process, which runs its program now; or -errno. */
-static pid_t start(char *const *argv, int stdout_fd)
+static pid_t start(const char *path, char *const *argv, int stdout_fd)
 {
-	struct image image = { .argv = argv, .stdout_fd = stdout_fd };
+	struct image image = { .path = path,
+			       .argv = argv,
+			       .stdout_fd = stdout_fd };
 	pid_t pid = clone(execute, stack + sizeof(stack),
 			  CLONE_VM | CLONE_VFORK | SIGCHLD, &image);
 
@@ -238,7 +241,7 @@ static int run(const struct run_probe *probe, int stdout_fd,
 	figures->begin_unix_ns =
 		(uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	figures->begin_ns = clock_now_ns();
-	pid = start(probe->argv, stdout_fd);
+	pid = start(probe->path, probe->argv, stdout_fd);
 	if (pid < 0)
 		return -pid;
 	wait_for(pid, signals, figures);
@@ -253,7 +256,7 @@ static void warm_up(int stdout_fd)
 	char *const argv[] = { self, nothing, NULL };
 
 	for (unsigned i = 0; i < WARM_UPS; i++) {
-		pid_t pid = start(argv, stdout_fd);
+		pid_t pid = start(self, argv, stdout_fd);
 
 		while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 			;
@@ -323,7 +326,7 @@ int run_probe_run(struct run_probe *probe, struct run_figures *figures,
 	set_timeout(0);
 	close(fd);
 	if (error)
-		return failure_set(failure, EXIT_FILE, probe->argv[0], error,
+		return failure_set(failure, EXIT_FILE, probe->path, error,
 				   "cannot start");
 	figures->left_processes = end_left_processes();
 	figures->usage = usage_since(&usage);

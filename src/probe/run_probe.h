@@ -33,8 +33,8 @@
 #define RUN_PROBE_UNKNOWN UINT64_MAX
 
 struct run_probe {
-	/* The program's words, ended by NULL.  The first is its path, which may
-	 * be relative to directory. */
+	const char *path; /* of the program; may be relative to directory */
+	/* Its words, ended by NULL: the first is the name that it finds. */
 	char *const *argv;
 	const char *directory;	 /* to run it in; NULL: this one */
 	const char *stdout_path; /* the file is replaced */

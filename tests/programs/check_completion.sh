@@ -123,7 +123,7 @@ case_options()
 			"$program" "$help"
 			[ "$program" != blinktrial ] || "$program" --help=commands
 		} | sed -n -E 's/^ +(-.*)/\1/p' |
-			sed 's/  .*//' | grep -o -E -e '(^|[ ,])--?[A-Za-z][a-z-]*' |
+			sed 's/  .*//' | grep -o -E -e '(^|[ ,])--?[A-Za-z][a-z0-9-]*' |
 			tr -d ' ,' | sort -u >want
 		[ "$(wc -l <want)" -gt 3 ] || fail "$program: $(cat want)"
 		complete_it "$program -"

@@ -99,6 +99,10 @@ case_run()
 	[ "$(cat err)" = complained ] || fail "complained '$(cat err)'"
 	expect_json "True" "d['elapsed_ns'] > 0 and d['begin_unix_ns'] > 0 and
 		d['minor_faults'] > 0 and d['max_rss_bytes'] > 100000" out
+	# Its name is what it was called by.
+	run_json 0 "d['exit_status']" --stdout=said --argv0=head -- /bin/cat \
+		/proc/self/cmdline
+	expect_match '^head' said
 	run_json "139 11" "d['exit_status'], d['signal']" -- \
 		/bin/sh -c 'kill -SEGV $$'
 }

@@ -172,6 +172,8 @@ case_export()
 		assert all(len(one["times"]) == 2 for one in results)
 	END
 	expect_refused 2 'there is --export-json' --export-csv=times.csv true
+	# A command finds the name by which it was called.
+	expect_refused 1 "^ls /none: ls: cannot access" 'ls /none'
 	# What can't be written in the end is refused before anything has run.
 	expect_refused 3 '^none/a.json: there is no folder' \
 		--export-json=none/a.json 'touch ran'

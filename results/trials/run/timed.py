@@ -88,7 +88,8 @@ def time_command(words: list[str], supervisor: Supervisor,
         asked.append(f"--directory={directory}")
     if keeps_stdout:
         asked.append(f"--stdout=/proc/self/fd/{OUTPUT}")
-    asked += ["--", path_of(words[0], environment), *words[1:]]
+    asked += [f"--argv0={words[0]}", "--", path_of(words[0], environment),
+              *words[1:]]
     with Streams(stdin, keeps_stdout) as streams:
         before = resource.getrusage(resource.RUSAGE_SELF)
         # What is to end the command waits until the probe takes it.

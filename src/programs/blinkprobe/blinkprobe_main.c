@@ -66,6 +66,7 @@ static const char help[] =
 "descendants\n"
 "  --count=EVENT,... count also instructions, cycles, cache_misses,\n"
 "                    branch_misses, page_faults or task_clock_ns\n"
+"  --argv0=WORD      let it find WORD as its name, not its path\n"
 "  --directory=DIR   run it in DIR\n"
 "  --stdout=FILE     write its output to FILE (/dev/null)\n"
 "  --timeout-ms=MS   end it after MS milliseconds\n"
@@ -121,6 +122,7 @@ enum {
 	OPTION_TIME_MS,
 	OPTION_THRESHOLD_NS,
 	OPTION_COUNT,
+	OPTION_ARGV0,
 	OPTION_DIRECTORY,
 	OPTION_STDOUT,
 	OPTION_TIMEOUT_MS,
@@ -160,6 +162,7 @@ static const struct options_entry spawn_entries[] = { ROUNDS_ENTRY,
 
 static const struct options_entry run_entries[] = {
 	{ OPTION_COUNT, "count", 0, OPTIONS_VALUE, "EVENT,..." },
+	{ OPTION_ARGV0, "argv0", 0, OPTIONS_VALUE, "WORD" },
 	{ OPTION_DIRECTORY, "directory", 0, OPTIONS_FILE, "DIR" },
 	{ OPTION_STDOUT, "stdout", 0, OPTIONS_FILE, "FILE" },
 	{ OPTION_TIMEOUT_MS, "timeout-ms", 0, OPTIONS_VALUE, "MS" },
@@ -535,14 +538,20 @@ static int probe_run(struct options *options, struct failure *failure)
 	const char *stdout_path =
 		options_value(&options->reader, OPTION_STDOUT);
 
-	run->argv = options->reader.operands;
+	char **words = options->reader.operands;
+	const char *argv0 = options_value(&options->reader, OPTION_ARGV0);
+
 	run->directory = options_value(&options->reader, OPTION_DIRECTORY);
 	run->stdout_path = stdout_path ? stdout_path : "/dev/null";
 	stdout_reserve();
-	if (!run->argv[0]) {
+	if (!words[0]) {
 		failure_set(failure, EXIT_USAGE, "PROGRAM", 0, "is missing");
 		return log_failure(failure);
 	}
+	run->path = words[0];
+	run->argv = words;
+	if (argv0)
+		words[0] = (char *)argv0;
 	if (run_probe_run(run, &figures, failure) < 0)
 		return log_failure(failure);
 	print_head("run");
