@@ -470,7 +470,7 @@ TEST_PROGRAMS := $(TESTS:%.c=$(BUILD)/$(VARIANT)/%) \
 tests: ## build all tests, and the programs that they use
 tests: $(TEST_PROGRAMS) $(HELPERS:%.c=$(BUILD)/$(VARIANT)/%) \
 	$(BENCHES:%.c=$(BUILD)/$(PROGRAM_VARIANT)/%) $(DYN_PROGRAMS) \
-	$(BUILD)/$(PROGRAM_VARIANT)/tests/programs/true_tiny \
+	$(patsubst %.c,$(BUILD)/$(PROGRAM_VARIANT)/%,$(wildcard tests/programs/true_tiny.c)) \
 	$(PRELOADS:tests/programs/%.c=$(BUILD)/%.so) \
 	$(if $(filter dyn asan,$(VARIANT)),mpi-all)
 

@@ -127,7 +127,7 @@ checked()
 		*sort* | *stxxl*)
 			input=in
 			[[ $command != 'blinksort '* ]] || read -r _ input _ <<<"$command"
-			echo "--conclude=blinkval -q ${KEYS[*]} out --against $input"
+			echo "--conclude=blinkval -q${KEYS[*]:+ ${KEYS[*]}} out --against $input"
 			;;
 		*) echo '--conclude=true' ;;
 		esac

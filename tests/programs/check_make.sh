@@ -443,7 +443,7 @@ case_help()
 	grep -v -E -e '^.{22} [^ ]' -e '^(What may be set.*)?$' out >odd || true
 	expect_empty odd
 	! grep -E '.{81}' out || fail "too wide"
-	for name in demo check SAN= LABEL= BUILD= V= PREFIX= NODES= FUZZ_SECONDS=; do
+	for name in demo check SAN= ROWS= BUILD= V= PREFIX= NODES= FUZZ_SECONDS=; do
 		expect_match "^$name" out
 	done
 }

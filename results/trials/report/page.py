@@ -11,6 +11,7 @@ from trials.base import units
 from trials.record import design as designs, timing
 from trials.report import (cost, frame, machine_facts, markup, noise,
                            page_tables, plots, table, transports)
+from trials.report.study import COMMANDS
 from trials.statistics.comparison import NOT_SHOWN, TOO_FEW
 
 _DOI = "10.1109/CLUSTER.2011.75"
@@ -41,7 +42,7 @@ def _title(study):
     what = "Times of commands" if designs.of_commands(study.design) else \
         "blinksort trials"
     labels = ", ".join(map(study.label, study.scenarios))
-    return what if labels == designs.AS_IS else f"{what}: {labels}"
+    return what if labels == COMMANDS else f"{what}: {labels}"
 
 
 def _machines(study):
@@ -89,7 +90,7 @@ def _label(study, scenario):
     group = study.reference(scenario)
     if not designs.of_commands(study.design) or group is None:
         return label
-    return group.name if label == designs.AS_IS \
+    return group.name if label == COMMANDS \
         else f"{group.name}, {label}"
 
 

@@ -18,11 +18,14 @@ from typing import Optional
 import numpy as np
 
 from trials.record import noise
-from trials.record.design import CONTROL, REFERENCE, VARIANT
+from trials.record.design import AS_IS, CONTROL, REFERENCE, VARIANT
 from trials.statistics import descriptive, racing
 from trials.statistics.comparison import Comparison, compare, holm
 from trials.statistics.dependence import Dependence, dependence
 from trials.statistics.racing import is_sample
+
+# Stands where the name of a scenario does, of commands that asked for none.
+COMMANDS = "commands"
 
 
 @dataclass
@@ -162,6 +165,8 @@ class Study:
 
     def label(self, scenario: str) -> str:
         """A result is never labelled with a scenario that was not verified."""
+        if scenario == AS_IS:
+            return COMMANDS
         if self.verified(scenario):
             return scenario
         return f"{scenario} (unverified)"
