@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from trials.base import documents, units
 from trials.base.failure import FILE, Failure
 from trials.forecast import stages, wanted
-from trials.record import schema, store, sweep
+from trials.record import design as designs, schema, store, sweep
 from trials.report import machine_facts
 
 SCHEMA = "blinkreport-exchanges-1"
@@ -94,6 +94,10 @@ class Comparison:
 
     def _add_trials(self, path, run):
         name = os.path.basename(os.path.realpath(path))
+        if designs.of_commands(run.design):
+            self.notes.append(f"Not compared: {name}: commands are timed "
+                              "there, and no sorts.")
+            return
         configuration = next(c for c in run.design["configurations"]
                              if c["role"] == "reference")
         if sweep.ranks_of(configuration["parameters"]):
