@@ -33,8 +33,9 @@ class Words(unittest.TestCase):
 
     def test_shell_needed(self):
         for text in ("a | b", "a & b", "a; b", "a > b", "a < b", "(a)",
-                     "`a`", "a *", "a?", "[ab]", "a[b]c", "$(a)", "${A:-b}", "$1",
-                     "$?", "$$", '"$(a)"', '"`a`"', "a # b", "a\nb", "A=b c"):
+                     "`a`", "a *", "a?", "[ab]", "a[b]c", "$(a)", "${A:-b}",
+                     "$1", "$?", "$$", '"$(a)"', '"`a`"', "a # b", "a\nb",
+                     "A=b c"):
             with self.subTest(text):
                 with self.assertRaisesRegex(Failure, "--shell") as caught:
                     words.split(text, ENVIRONMENT)
