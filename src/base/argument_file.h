@@ -3,7 +3,7 @@
  *
  * A line of the file is an argument, all of it: there are no quotes.  A
  * carriage return before the end of a line, as Windows has it, is no part of
- * the line. Empty lines, and those that begin with '#', are none.  A word of
+ * the line.  Empty lines, and those that begin with '#', are none.  A word of
  * the file is not looked for in other files.  Words behind "--" stay as they
  * are; a file whose own name begins with '@' is written ./@FILE.
  */

@@ -36,11 +36,6 @@ TINY=$BUILD/musl/tests/programs/true_tiny
 [ -x "$TINY" ] || TINY=$BUILD/dyn/tests/programs/true_tiny
 export BLINK_CLUSTER=$BUILD/bench/cluster
 
-in_place()
-{
-	[[ " $* " = *" $PLACE "* ]]
-}
-
 # cluster N WORD...: daemons; hosts.M has the first M of them
 cluster()
 {
@@ -221,7 +216,7 @@ make_parts()
 
 rows_links()
 {
-	local link count rate hosts percent commands losses control built
+	local link count rate hosts percent names commands losses control built
 
 	in_place shm && [ "$UID" = 0 ] || return 0
 	# So slow that two CPUs can do what all nodes and the switch do.
@@ -229,6 +224,7 @@ rows_links()
 		count=${link%:*} rate=${link#*:}
 		is_wanted "links-$count" || is_wanted "loss-$count" || continue
 		built=$BUILD/bench/tests/exchange_baseline commands=()
+		names=(rounds all-at-once)
 		if [ -z "$listing" ]; then
 			mkdir -p "$BUILD/bench/tests"
 			gcc -std=gnu11 -D_GNU_SOURCE -O2 -pthread -o "$built" \
@@ -240,11 +236,12 @@ rows_links()
 		for control in same-order cubic bbr; do
 			[ $control = same-order ] || grep -qw $control \
 				/proc/sys/net/ipv4/tcp_available_congestion_control || continue
+			names+=("${control/same-order/UDP in the same order}")
 			commands+=("blinksh -q -w ^$PWD/hosts.$count -- $built $control \
 $((RECORDS * 100)) ${hosts:-}")
 		done
-		row links-"$count" --prepare='rm -f out*' -n rounds -n all-at-once \
-			-n 'UDP, same order' -n 'TCP, cubic' -- \
+		row links-"$count" --prepare='rm -f out*' \
+			"${names[@]/#/--command-name=}" -- \
 			"$(job "$count" --threads=1 --schedule=rounds)" \
 			"$(job "$count" --threads=1 --schedule=all-at-once)" "${commands[@]}"
 		commands=() losses=()

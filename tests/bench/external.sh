@@ -3,9 +3,9 @@
 #
 # usage: tests/bench/external.sh [--list]         (make bench-external ROWS=...)
 #
-# As root.  Each run is in a memory cgroup of its own (see beyond-memory of
-# blinktrial(1)), which counts what the page cache holds for it, too; a time ends
-# when the output is on the medium.  "copy" is bench_copy, which reads and writes
+# It runs as root.  Each run is in a memory cgroup of its own (see beyond-memory
+# of blinktrial(1)), which counts what the page cache holds for it, too; a time
+# ends when the output is on the medium.  "copy" is bench_copy, which reads and writes
 # past the page cache, both at once: the least that one pass can take.
 #
 #   memory      beside GNU sort, DuckDB, STXXL, cp and a copy

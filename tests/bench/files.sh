@@ -24,14 +24,9 @@
 
 readonly SORT='blinksort in -o out' COPY='cp --reflink=never in out'
 readonly GNU_SORT='sort --parallel=2 -S 2G -o out in'
-# Of make_shape's, those that show something of their own about the time.
+# These shapes of make_shape show something of their own about the time.
 readonly SHAPES='all-equal two-values zipf sorted reversed first-two-random
 	last-two-random common-prefix extremes'
-
-in_place()
-{
-	[[ " $* " = *" $PLACE "* ]]
-}
 
 # against NAME KIND COUNT COMMAND...: the output removed before each run
 against()

@@ -71,6 +71,12 @@ is_wanted()
 	return 1
 }
 
+# in_place PLACE...: is one of them the place?
+in_place()
+{
+	[[ " $* " = *" $PLACE "* ]]
+}
+
 # is_there NAME PROGRAM WHAT: is it?  Else it is said that this is left out.
 is_there()
 {

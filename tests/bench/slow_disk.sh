@@ -5,7 +5,7 @@
 #        slow_disk.sh run NAME... -- COMMAND...
 #        slow_disk.sh down NAME...
 #
-# As root, in the current folder, where NAME is mounted.  The kernel holds the
+# It runs as root, and mounts NAME in the current folder.  The kernel holds the
 # processes of run back (blkio of cgroups of version 1, io of version 2): so many
 # bytes, and so many requests, are read and written in a second.
 

@@ -148,7 +148,7 @@ case_cluster_external()
 case_links()
 {
 	bench cluster.sh 'links-4 loss-4' RECORDS=100000
-	[[ "$(names shm.links-4)" = 'rounds,all-at-once,UDP, same order,TCP'* ]] ||
+	[[ "$(names shm.links-4)" = 'rounds,all-at-once,UDP in the same order,cubic'* ]] ||
 		fail "$(cat said summary)"
 	expect_names shm.loss-4 '0 %,0.1 %,1 %,5 %,20 %'
 }

@@ -175,7 +175,7 @@ case_export()
 	# A command finds the name by which it was called.
 	expect_refused 1 "^ls /none: ls: cannot access" 'ls /none'
 	# What can't be written in the end is refused before anything has run.
-	expect_refused 3 '^none/a.json: there is no folder' \
+	expect_refused 3 '^none/a.json: No such file or directory' \
 		--export-json=none/a.json 'touch ran'
 	expect_refused 3 '^[.]: is a folder' --export-json=. 'touch ran'
 	[ ! -e ran ]

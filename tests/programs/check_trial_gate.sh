@@ -189,7 +189,7 @@ case_refused()
 	expect_refused 2 '^--max-trials: is below 10, ' "${good[@]}" \
 		--max-trials=9 -- true
 	expect_refused 2 'needs a shell' "${good[@]}" -- 'a | b'
-	expect_refused 3 '^/nosuch/x: there is no folder /nosuch' "${good[@]}" \
+	expect_refused 3 '^/nosuch/x: No such file or directory' "${good[@]}" \
 		--junit=/nosuch/x -- true
 	expect_status 1 run_gate "${good[@]/%=true/='echo one; echo two >&2; exit 3'}" \
 		-- true >out 2>err

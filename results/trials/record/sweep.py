@@ -56,7 +56,7 @@ RACING = {"first_block": 20, "every": 10, "alpha": 0.01, "margin_ratio": 1.02}
 # A full search grows as a product: what is beyond this was a mistake.
 MOST_COMBINATIONS = 1000
 # A sweep is written by hand; a larger file, or a device, is none.
-MOST_SIGNS = 1 << 20
+MOST_CHARACTERS = 1 << 20
 
 _NAME = re.compile(r"[a-z]+\.[a-z0-9]+(-[a-z0-9]+)*")
 # No '=' and no ',': names of configurations and blinktune's inline profiles
@@ -288,12 +288,12 @@ def load(path: str) -> Sweep:
     """The sweep in the file `path`."""
     try:
         with open(path, encoding="utf-8") as file:
-            text = file.read(MOST_SIGNS + 1)
+            text = file.read(MOST_CHARACTERS + 1)
     except OSError as error:
         raise of_file(path, error) from None
     except UnicodeDecodeError:
         raise Failure(path, "is not UTF-8 text", FILE) from None
-    if len(text) > MOST_SIGNS:
+    if len(text) > MOST_CHARACTERS:
         raise Failure(path, "is too long for a sweep", FILE)
     return parse(text, path)
 

@@ -144,22 +144,9 @@ def run(arguments: list[str], called: str) -> int:
     return result.status
 
 
-def expect_places(options) -> None:
-    """There are folders for the files that were asked for.  The files are not
-    made before there is a result: a CI service would read an empty one."""
-    for form in FORMS:
-        path = getattr(options, form)
-        if path is not None:
-            try:
-                os.stat(os.path.join(os.path.dirname(path), "."))
-            except OSError as error:
-                raise of_file(path, error) from None
-
-
 def judge_all(options, folder: str, programs: Programs,
               supervisor: Supervisor) -> Result:
     # What can be refused is refused before anything is built.
-    expect_places(options)
     asked = arms.of_options(options, os.environ)
     repository = Repository()
     commits = {name: repository.commit(f"--{name}", getattr(options, name))

@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 
-from trials.base.failure import FILE, USAGE, Failure
+from trials.base.failure import FILE, USAGE, Failure, of_file
 from trials.base.spelling import meant, no_such_option
 from trials.record.design import AS_IS
 from trials.record.sweep import SORT_OPTIONS
@@ -290,14 +290,17 @@ def path(text: str) -> str:
 
 def result_path(text: str) -> str:
     """A file that is written when all trials have run.  Failure: it can't be;
-    who waits for hours is told before."""
+    who waits for hours is told before.  It is not made yet: a CI service would
+    read an empty one."""
     found = path(text)
-    place = found if os.path.exists(found) else os.path.dirname(found)
+    try:
+        os.stat(os.path.join(os.path.dirname(found), "."))
+    except OSError as error:
+        raise of_file(text, error) from None
     if os.path.isdir(found):
         raise Failure(text, "is a folder", FILE)
-    if not os.path.exists(place):
-        raise Failure(text, f"there is no folder {place}", FILE)
-    if not os.access(place, os.W_OK):
+    if not os.access(found if os.path.exists(found)
+                     else os.path.dirname(found), os.W_OK):
         raise Failure(text, "you may not write there", FILE)
     return found
 
