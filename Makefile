@@ -112,7 +112,7 @@ PYTHON := $(wildcard results/blinkreport results/blinktrial \
 # programs beside its link, and the files that it reads beside itself.
 SCRIPT_PROGRAMS := $(filter-out %.1 %.7,$(wildcard results/blink* tune/blink*))
 SCRIPT_DATA := $(wildcard results/trials/*.py results/trials/*/*.py \
-		 results/schema/*.json \
+		 results/schema/*.json results/published/*.json \
 		 results/*.sweep results/*.csv tune/*/*.sh tune/profiles/*.profile)
 PAGES := $(wildcard $(foreach folder,src/programs/* shell tune results,\
 	$(folder)/*.[157]))

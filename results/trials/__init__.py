@@ -6,7 +6,8 @@ in this list (tests/unit/test_trial_layers.py).
     base          failures, figures as text, JSON that is not trusted, programs
     statistics    what times say by themselves and against others: summaries,
                   drift, comparisons, races, when a run ends, a gate's verdict
-    record        sweep files, designs, and trials on disk, line by line
+    record        sweep files, designs, and trials on disk, line by line; what
+                  documents say of sorts
     machine       what the machine is, how it is set, what it has counted
     scenario      what a scenario asks of the machine, brought about and
                   measured; the records that are sorted; blinktune
@@ -20,6 +21,7 @@ in this list (tests/unit/test_trial_layers.py).
                   text, pictures and a page
     forecast      what a cluster of such machines would take, from a
                   characterisation, beside what was measured
+    published     what documents say of sorts, beside what answers it
 
 A module of base, statistics or record may read a file that the caller names; it
 measures nothing of the machine, and only base/programs.py starts processes.

@@ -78,6 +78,7 @@ blinktrial-environment-1 cat record/environment.json
 blinktrial-measure-1 cat machine/characterisation.jsonl
 blinkreport-compare-1 judged blinkreport compare --json record record
 blinkreport-exchanges-1 cat "$REPO/results/runs/exchanges.json"
+blinkreport-published-1 cat "$REPO/results/published/datamation-2011.json"
 '
 # What is no document of ours, and why; the last two are not told of as JSON.
 readonly OTHERS='

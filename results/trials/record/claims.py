@@ -43,3 +43,10 @@ def find(document: str, claim: str) -> dict:
         if each["id"] == claim:
             return each
     raise KeyError(f"{document} has no claim {claim}")
+
+
+def words(claim: dict) -> str:
+    """The figure with its bound: "< 39.8 ms"."""
+    bound = {"below": "< ", "above": "> ", "about": "~ "}.get(
+        claim.get("bound"), "")
+    return f"{bound}{claim['value']:g} {claim['unit']}"
