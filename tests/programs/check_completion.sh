@@ -169,7 +169,7 @@ case_verbs()
 	expect_all 'blinktune disks ' plan make
 	expect_some 'blinktune ' list explain plan apply confirm verify status \
 		revert run hold export disks
-	expect_some 'blinkreport ' compare model
+	expect_some 'blinkreport ' compare model published
 }
 
 # The knobs and the profiles are files.

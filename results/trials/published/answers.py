@@ -1,0 +1,267 @@
+"""How what a document says is answered: by a record, by a model, by a test, by
+what is built.
+
+A claim's member "ours" says which; a record that can answer is looked for among
+those that were given.  One that several records can answer has an answer of
+each.
+"""
+
+import json
+import os
+import textwrap
+from dataclasses import dataclass, replace
+from typing import Callable, Optional
+
+import numpy as np
+
+from trials.base.failure import Failure
+from trials.characterise import machine_profile
+from trials.published import quantity
+from trials.record import store
+from trials.record.sweep import ranks_of
+from trials.report import machine_facts
+from trials.report.study import REFERENCE, Study
+from trials.statistics.comparison import NOT_SHOWN, TOO_FEW
+
+# The benchmark, whose times the documents have.
+RECORDS, RECORD_BYTES = 1_000_000, 100
+# Ways to have no figure of ours.
+BUILT, OTHER_WAY, NOT_HERE, NOT_BUILT = (
+    "built", "other way", "not here", "not built")
+STATISTICS: dict[str, Callable] = {
+    "mean": np.mean, "median": np.median, "minimum": np.min,
+    "maximum": np.max, "sd": lambda samples: np.std(samples, ddof=1)}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`value` is in the claim's unit, or one for each label of its values."""
+
+    by: str
+    words: str
+    value: Optional[float | dict] = None
+    # A difference that can't be chance alone.
+    shown: bool = True
+    # The name of the record.
+    record: str = ""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A record that was given."""
+
+    path: str
+    environment: dict
+    # One of the two is there.
+    study: Optional[Study] = None
+    lines: tuple = ()
+
+    @property
+    def name(self) -> str:
+        return os.path.basename(os.path.normpath(self.path))
+
+
+def read(path: str) -> Optional[Source]:
+    """The record in the folder; None of a file, which stands beside records.
+    Raises Failure."""
+    if os.path.isfile(path):
+        return None
+    if machine_profile.is_one(path):
+        profile = machine_profile.read(path)
+        return Source(path, profile.environment, lines=tuple(profile.lines))
+    run = store.read(path)
+    return Source(path, run.environment, study=Study(run))
+
+
+class Answers:
+    """The answers to claims by these records, and by the programs."""
+
+    def __init__(self, programs, sources):
+        self._programs = programs
+        self._sources = sources
+        self._plans = {}
+
+    def of(self, claim) -> list[Answer]:
+        ours = claim["ours"]
+        if ours["by"] == "measured":
+            return self._by_records(claim)
+        if ours["by"] == "modelled":
+            return [self._modelled(claim)]
+        value = ours.get("value")
+        return [Answer(ours["by"], _words(ours), value and _for_each_label(
+            claim, value))]
+
+    def _by_records(self, claim):
+        ours = claim["ours"]
+        found = MEASURES[ours["measure"]](self._sources, claim)
+        note = f"; {ours['note']}" if "note" in ours else ""
+        return [replace(answer, words=answer.words + note)
+                for answer in found]
+
+    def _modelled(self, claim):
+        """By blinksort's own model; the same arguments are asked once."""
+        ours = claim["ours"]
+        arguments = tuple(ours["arguments"])
+        if arguments not in self._plans:
+            self._plans[arguments] = json.loads(self._programs.must_call(
+                "blinksort", "--explain", "--json", *arguments).stdout)
+        value = member_of(self._plans[arguments], ours["member"])
+        if value is None:
+            raise Failure(claim["id"], f"no {ours['member']} in the plan")
+        words = ours.get("note", "blinksort --explain " + " ".join(arguments))
+        if "unit" not in claim:
+            return Answer("modelled", f"{ours['member']} is {value}; {words}")
+        unit = quantity.base_of(ours["member"])
+        if "of_bytes" in ours:
+            value, unit = ours["of_bytes"] * 1e9 / value, "bytes/s"
+        return Answer("modelled", words, _for_each_label(
+            claim, quantity.in_unit(value, unit, claim["unit"])))
+
+
+def _for_each_label(claim, value):
+    return dict.fromkeys(claim["values"], value) if "values" in claim \
+        else value
+
+
+def _words(ours) -> str:
+    return "; ".join(ours[key] for key in ("where", "test", "why", "note")
+                     if key in ours)
+
+
+def member_of(document, path):
+    """What stands at passes.0.elapsed_ns; None: nothing does."""
+    for step in path.split("."):
+        if isinstance(document, list):
+            document = (document[int(step)] if step.isdigit()
+                        and int(step) < len(document) else None)
+        elif isinstance(document, dict):
+            document = document.get(step)
+        else:
+            return None
+    return document
+
+
+# --- measured -----------------------------------------------------------------
+
+def _measured(source, words, value, unit, claim, shown=True):
+    return Answer("measured", ", ".join(filter(None, (source.name, words))),
+                  _for_each_label(claim, quantity.in_unit(
+                      float(value), unit, claim["unit"])), shown, source.name)
+
+
+def _of_the_benchmark(sources):
+    return [source for source in sources if source.study is not None
+            and (source.study.design["records"],
+                 source.study.design["record_bytes"])
+            == (RECORDS, RECORD_BYTES)]
+
+
+def _nodes(study, group) -> str:
+    ranks = ranks_of(group.parameters)
+    if ranks:
+        return f"{ranks['count']} ranks"
+    count = len(group.trials[0]["ranks"] or [None])
+    return f"{count} node{'s' * (count > 1)}"
+
+
+def _groups(sources, ours):
+    """(source, group) of the benchmark's times of an arm, or of the reference.
+    """
+    return [(source, group) for source in _of_the_benchmark(sources)
+            for group in source.study.of(ours["scenario"]) if group.count
+            and (group.name in ours["arm"] if "arm" in ours
+                 else group.role == REFERENCE)]
+
+
+def _time(sources, claim):
+    """The answer of the record with most trials."""
+    ours = claim["ours"]
+    groups = _groups(sources, ours)
+    if not groups:
+        return []
+    source, group = max(groups, key=lambda pair: pair[1].count)
+    return [_measured(source, _circumstances(source, group),
+                      STATISTICS[ours["statistic"]](group.samples_ns), "ns",
+                      claim)]
+
+
+def _effect(sources, claim):
+    """Of each record that has such an arm, how much longer it takes."""
+    ours = claim["ours"]
+    of = STATISTICS[ours["statistic"]]
+    found = []
+    for source, group in _groups(sources, ours):
+        reference = source.study.reference(ours["scenario"])
+        if reference and reference.count:
+            found.append(_measured(
+                source, _circumstances(source, group),
+                of(group.samples_ns) - of(reference.samples_ns), "ns", claim,
+                _is_shown(group, ours["statistic"])))
+    return found
+
+
+def _circumstances(source, group):
+    return ", ".join([_nodes(source.study, group), f"{group.count} trials",
+                      *([group.name] if group.role != REFERENCE else ()),
+                      *(() if group.verified else ("unverified",))])
+
+
+def _is_shown(group, statistic):
+    if statistic == "sd":
+        return True
+    return group.verdict not in (None, NOT_SHOWN, TOO_FEW)
+
+
+def _machine(sources, claim):
+    """Of all lines with this setting, the statistic of their medians."""
+    ours = claim["ours"]
+    found = []
+    for source in sources:
+        lines = [line for line in source.lines if line["samples"]
+                 and (line["part"], line["what"])
+                 == (ours["part"], ours["what"])
+                 and ours.get("setting", {}).items()
+                 <= line["setting"].items()]
+        member = ours.get("member")
+        unit = quantity.base_of(member) if member else ""
+        values = [member_of(line, member) if member
+                  else float(np.median(line["samples"])) for line in lines]
+        values = [value for value in values if value is not None]
+        if values:
+            value = STATISTICS[ours.get("statistic", "median")](values)
+            found.append(_measured(source, "", value,
+                                   unit or lines[0]["unit"], claim))
+    return found
+
+
+def _sort(sources, claim):
+    """The median of a member of blinksort's own documents."""
+    ours = claim["ours"]
+    found = []
+    for source in sources:
+        trials = source.study.run.trials if source.study else ()
+        values = [value for trial in trials
+                  if ours.get("scenario", trial["scenario"])
+                  == trial["scenario"]
+                  for value in [member_of(trial, ours["member"])]
+                  if value is not None]
+        if values:
+            found.append(_measured(
+                source, f"{len(values)} trials", np.median(values),
+                quantity.base_of(ours["member"]), claim))
+    return found
+
+
+def _environment(sources, claim):
+    member = claim["ours"]["member"]
+    for source in sources:
+        value = machine_facts.at(machine_facts.before(source.environment),
+                                 member)
+        if value is not None:
+            words = textwrap.shorten(str(value), 60, placeholder=" ...")
+            return [Answer("recorded", f"{source.name}: {member} is {words}")]
+    return []
+
+
+MEASURES = {"time": _time, "effect": _effect, "machine": _machine,
+            "sort": _sort, "environment": _environment}

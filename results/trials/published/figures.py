@@ -1,0 +1,145 @@
+"""The documents' figures, drawn with ours.
+
+What a document's text tells of a figure is in its claims; its drawings' points
+are not.  What was published is a hollow sign, and what is ours a full one.
+"""
+
+import numpy as np
+
+from trials.drawing import histogram, labels, style
+from trials.drawing.picture import Picture
+from trials.published import dot_plot, effects_plot
+
+
+def by_document(found) -> dict:
+    """{name: the pictures of this document}."""
+    return {document["document"]: [
+        *(picture for make in _FORMS.get(document["document"], ())
+          for picture in make(answered, found.sources)),
+        *_beside(document["document"], answered)]
+        for document, answered in found.documents}
+
+
+def pictures(found) -> list:
+    return [picture for made in by_document(found).values()
+            for picture in made]
+
+
+# --- any figure: what was published beside ours -------------------------------
+
+def _beside(name, answered):
+    """A picture of each figure and unit of which we have a value, too."""
+    rows = {}
+    for each in answered:
+        claim = each.claim
+        if "figure" in claim and isinstance(claim.get("value"), (int, float)):
+            rows.setdefault((claim["figure"], claim["unit"]), []).append(
+                dot_plot.Row(claim["id"], claim["value"], [
+                    answer.value for answer in each.answers
+                    if answer.value is not None]))
+    for (figure, unit), found in rows.items():
+        if any(row.ours for row in found):
+            yield Picture(
+                f"{name}-{figure}-{unit}".lower().replace("/", "-per-"),
+                f"{title(figure)}, {unit}",
+                f"{title(figure)}. Hollow: what was published; full: ours, of "
+                "another machine. A line leads from one to the other.",
+                "; ".join(f"{row.name}: published {row.published:g} {unit}, "
+                          f"ours {', '.join(f'{v:g}' for v in row.ours)}"
+                          for row in found),
+                lambda width_px, found=found, unit=unit: dot_plot.draw(
+                    found, unit, width_px))
+
+
+def title(figure) -> str:
+    """The documents number their figures, and name their tables."""
+    return f"{'Figure' if figure.isdigit() else 'Table'} {figure}"
+
+
+# --- figures in the form of their own ----------------------------------------
+
+def _effects(_, sources):
+    """Figure 4: minimum, average and standard deviation of each configuration.
+    """
+    for source in sources:
+        if source.study and effects_plot.has_effects(source.study):
+            yield Picture(
+                f"datamation-2011-4-{source.name}",
+                f"Figure 4, in {source.name}",
+                f"Figure 4, in {source.name}. {effects_plot.CAPTION}"
+                + effects_plot.where(source),
+                effects_plot.words(source.study),
+                lambda width_px, study=source.study: effects_plot.draw(
+                    study, width_px))
+
+
+def _distribution(scenario, figure):
+    """The times of all trials, with what was published marked."""
+    def make(answered, sources):
+        groups = [(source.name, source.study.reference(scenario))
+                  for source in sources if source.study
+                  and scenario in source.study.scenarios]
+        groups = [(name, group) for name, group in groups
+                  if group and group.count]
+        if not groups:
+            return
+        name, group = max(groups, key=lambda pair: pair[1].count)
+        marks = [(each.claim["statistic"], each.claim["value"])
+                 for each in answered if each.claim.get("figure") == figure
+                 and each.claim.get("statistic") in ("minimum", "median")]
+        yield Picture(
+            f"psort-2011-{figure}", f"Figure {figure}, in {name}",
+            f"Figure {figure}, in {name}: times of the sort; what the memo has "
+            "is marked, of another machine.",
+            f"{group.count} trials; " + "; ".join(
+                f"published {what} {value:g} ms" for what, value in marks),
+            lambda width_px: _draw_times(scenario, group, marks, width_px))
+    return make
+
+
+def _draw_times(scenario, group, marks, width_px):
+    ends_ns = [1e6 * value for _, value in marks]
+    axis = histogram.Axis(group.samples_ns, np.array(ends_ns), least_ns=0)
+    tint = style.colour_of((scenario,), scenario)
+    row = histogram.Row(histogram.Samples(
+        scenario, group.samples_ns, tint,
+        marks=[labels.Label(1e6 * value / axis.scale,
+                            f"2011: {what} {value:g} ms", style.MUTED)
+               for what, value in marks]), axis, width_px, tall=False)
+    figure, drawn = style.stacked(width_px, [row],
+                                  below_px=histogram.FOOT_PX)
+    drawn[0].set_ylabel("trials")
+    row.show_axis(drawn[0], 10 if width_px > style.NARROW else 5)
+    return figure
+
+
+def tables(answered) -> list:
+    """(caption, heads, rows) of each figure or table of rows that have names:
+    each claim is two columns, what was published and ours."""
+    found = {}
+    for each in answered:
+        if "figure" in each.claim and "values" in each.claim:
+            found.setdefault(each.claim["figure"], []).append(each)
+    return [(title(figure), "|".join(
+        ["", *(f">{each.claim['what']}, {each.claim['unit']}|>ours"
+               for each in group)]),
+        [[label, *(cell for each in group for cell in _cells(each, label))]
+         for label in dict.fromkeys(label for each in group
+                                    for label in each.claim["values"])])
+        for figure, group in found.items()
+        if any(isinstance(answer.value, dict) for each in group
+               for answer in each.answers)]
+
+
+def _cells(each, label):
+    """What was published of the row, and ours."""
+    ours = [answer.value for answer in each.answers
+            if isinstance(answer.value, dict)]
+    return [f"{values[label]:,.6g}" if label in values else ""
+            for values in (each.claim["values"], *(ours[:1] or [{}]))]
+
+
+_FORMS = {
+    "datamation-2011": (_effects,),
+    "psort-2011": (_distribution("cache", "2"), _distribution("platter", "3")),
+}

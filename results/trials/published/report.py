@@ -1,0 +1,92 @@
+"""The claims of the documents with their answers: made once, shown as text or
+as a page."""
+
+from dataclasses import dataclass
+from typing import Optional
+
+from scipy import stats
+
+from trials.published import answers
+from trials.record import claims
+
+NO_RECORD = "no record here"
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A claim, and the answers to it, of which there may be none."""
+
+    claim: dict
+    answers: list
+
+    @property
+    def by(self) -> str:
+        """The way of the first answer, which the claim is counted by."""
+        return self.answers[0].by if self.answers else NO_RECORD
+
+
+@dataclass(frozen=True)
+class Order:
+    """Effects that one document ranks, as one record does: the greatest first.
+    """
+
+    scenario: str
+    statistic: str
+    record: str
+    published: list
+    ours: list
+    # Spearman's correlation of the two; None of fewer than three.
+    correlation: Optional[float]
+
+
+@dataclass(frozen=True)
+class Report:
+    # (document, [Answered])
+    documents: list
+    sources: list
+
+    @property
+    def answered(self) -> list:
+        return [each for _, found in self.documents for each in found]
+
+    def counts(self) -> dict:
+        """How many claims are answered in each way, the most frequent first."""
+        counted = {}
+        for each in self.answered:
+            counted[each.by] = counted.get(each.by, 0) + 1
+        return dict(sorted(counted.items(), key=lambda pair: -pair[1]))
+
+
+def make(programs, names, paths) -> Report:
+    """`names`: the documents; `paths`: the records, and files beside them."""
+    sources = [source for source in map(answers.read, paths) if source]
+    found = answers.Answers(programs, sources)
+    return Report([
+        (document, [Answered(claim, found.of(claim))
+                    for claim in document["claims"]])
+        for document in map(claims.load, names)], sources)
+
+
+def orders(answered) -> list:
+    """An Order of each scenario, statistic and record."""
+    effects = {}
+    for each in answered:
+        ours = each.claim["ours"]
+        if ours.get("measure") != "effect" or "value" not in each.claim:
+            continue
+        for answer in each.answers:
+            effects.setdefault((
+                ours["scenario"], ours["statistic"], answer.record), {})[
+                    each.claim["id"]] = each.claim["value"], answer.value
+    return [_order(*key, found) for key, found in effects.items()
+            if len(found) > 1]
+
+
+def _order(scenario, statistic, record, found):
+    def ranked(which):
+        return sorted(found, key=lambda name: -found[name][which])
+    published, ours = zip(*found.values())
+    correlation = (stats.spearmanr(published, ours).statistic
+                   if len(found) > 2 else None)
+    return Order(scenario, statistic, record, ranked(0), ranked(1),
+                 correlation)

@@ -1,0 +1,180 @@
+#!/usr/bin/python3
+"""results/trials/published: what answers a claim, and what a verdict says."""
+
+import functools
+import json
+import os
+import tempfile
+import unittest
+
+import trial_samples
+import unit
+from report_page import Page
+from trials.base.failure import Failure
+from trials.base.programs import Programs
+from trials.published import (answers, claims_page, claims_table, quantity,
+                              report, verdict)
+from trials.published.answers import Answer, Answers
+
+SWEEP = "tune.mtu 9000 | 1500\ntune.read-ahead 1024 | 0\n"
+
+
+def times(scenario, name, block, rng):
+    base_ns = {"cache": 40e6, "platter": 57e6}[scenario]
+    more_ns = {"mtu=1500": 20e6, "read-ahead=0": 5e6}.get(name, 0)
+    return base_ns + more_ns + rng.uniform(0, 1e5) + 1e4 * block
+
+
+def claim(**members):
+    return {"id": "a-claim", "place": "III", "what": "time of a sort",
+            "statistic": "mean", "unit": "ms", "value": 39.8, **members}
+
+
+def effect(name, value, arm):
+    return claim(id=name, statistic="difference", value=value, ours={
+        "by": "measured", "measure": "effect", "scenario": "platter",
+        "arm": [arm], "statistic": "mean"})
+
+
+@functools.lru_cache
+def sources():
+    """A record of a sweep, and one of a machine."""
+    with tempfile.TemporaryDirectory() as folder:
+        record = os.path.join(folder, "sweep")
+        trial_samples.make_record(
+            record, scenarios=("cache", "platter"), trials=12, times=times,
+            sweep_text=SWEEP, records=answers.RECORDS)
+        machine = os.path.join(folder, "machine")
+        os.mkdir(machine)
+        lines = [{"schema": "blinktrial-measure-1", "part": "memory",
+                  "what": "read", "host": None, "unit": "bytes/s",
+                  "setting": {"area_bytes": area, "block_bytes": 64,
+                              "threads": 1},
+                  "samples": [rate], "why": None}
+                 for area, rate in ((4096, 9e10), (1 << 28, 25.6e9))]
+        with open(f"{machine}/characterisation.jsonl", "w",
+                  encoding="utf-8") as file:
+            file.writelines(json.dumps(line) + "\n" for line in lines)
+        return [answers.read(record), answers.read(machine)]
+
+
+@functools.lru_cache
+def whole():
+    """All documents, without a record."""
+    return report.make(Programs(str(unit.ROOT / "bin")),
+                       report.claims.names(), [])
+
+
+class Records(unittest.TestCase):
+    def of(self, *wanted):
+        return [Answers(None, sources()).of(each) for each in wanted]
+
+    def test_a_time_is_the_references(self):
+        found = self.of(claim(ours={
+            "by": "measured", "measure": "time", "scenario": "cache",
+            "statistic": "mean"}))[0]
+        self.assertEqual(1, len(found))
+        self.assertAlmostEqual(40.1, found[0].value, delta=0.1)
+        self.assertIn("sweep, 1 node, 12 trials", found[0].words)
+
+    def test_an_effect_is_the_arms_less_the_references(self):
+        found = self.of(effect("mtu", 75, "mtu=1500"))[0]
+        self.assertAlmostEqual(20, found[0].value, delta=0.1)
+        self.assertEqual("same sign, x1/3.75", verdict.of(
+            effect("mtu", 75, "mtu=1500"), Answer("measured", "", 20.0)))
+
+    def test_no_record_has_the_arm(self):
+        self.assertEqual([[]], self.of(effect("msi", 1, "msi=off")))
+
+    def test_the_control_shows_no_effect(self):
+        found = self.of(effect("control", 1, "control"))[0]
+        self.assertEqual("no effect shown", verdict.of(
+            effect("control", 1, "control"), found[0]))
+
+    def test_a_machine_by_its_setting(self):
+        found = self.of(claim(unit="MB/s", value=12800, ours={
+            "by": "measured", "measure": "machine", "part": "memory",
+            "what": "read", "setting": {"area_bytes": 1 << 28}}))[0]
+        self.assertEqual([25600], [answer.value for answer in found])
+
+    def test_the_order_of_effects(self):
+        wanted = [effect("mtu", 75, "mtu=1500"),
+                  effect("read-ahead", 80, "read-ahead=0"),
+                  effect("nothing", 1, "control")]
+        orders = report.orders([report.Answered(each, found) for each, found
+                                in zip(wanted, self.of(*wanted))])
+        self.assertEqual([["read-ahead", "mtu", "nothing"]],
+                         [order.published for order in orders])
+        self.assertEqual([["mtu", "read-ahead", "nothing"]],
+                         [order.ours for order in orders])
+        self.assertAlmostEqual(0.5, orders[0].correlation)
+
+
+class Documents(unittest.TestCase):
+    def setUp(self):
+        self.found = whole()
+        self.text = claims_table.text(self.found)
+
+    def test_every_claim_is_there_once(self):
+        lines = self.text.splitlines()
+        for document, answered in self.found.documents:
+            self.assertIn(document["document"], lines)
+            for each in answered:
+                self.assertTrue(any(line.split(" ")[0] == each.claim["id"]
+                                    for line in lines), each.claim["id"])
+
+    def test_a_terminal_is_wide_enough(self):
+        self.assertLessEqual(max(map(len, self.text.splitlines())), 80)
+
+    def test_claims_are_counted_once(self):
+        self.assertEqual(sum(self.found.counts().values()), sum(
+            len(document["claims"]) for document, _ in self.found.documents))
+
+    def test_the_page_has_all_documents(self):
+        page = Page(claims_page.render(self.found))
+        self.assertEqual([], page.missing_references())
+        self.assertEqual([], page.outside())
+        for document, _ in self.found.documents:
+            self.assertIn(document["document"], page.ids)
+
+    def test_a_member_that_no_plan_has(self):
+        wanted = claim(ours={"by": "modelled", "member": "nothing",
+                             "arguments": ["--suppose=2:1000",
+                                           "--link-rate=1G"]})
+        with self.assertRaisesRegex(Failure, "no nothing in the plan"):
+            Answers(Programs(str(unit.ROOT / "bin")), []).of(wanted)
+
+
+class Words(unittest.TestCase):
+    def test_verdicts(self):
+        for members, value, wanted in (
+                ({"value": 40}, 40, "equal"), ({"value": 40}, 41, "the same"),
+                ({"value": 40}, 80.0, "x2"), ({"value": 40}, 20.0, "x1/2"),
+                ({"statistic": "difference", "value": 8}, -1.0,
+                 "opposite sign"),
+                ({"value": "7a19cff467438"}, "7a19cff467438", "equal"),
+                ({"value": None, "values": {"a": 2, "b": 4}},
+                 {"a": 4, "b": 4}, "the same to x2")):
+            self.assertEqual(wanted, verdict.of(
+                claim(**members), Answer("measured", "", value)))
+
+    def test_units(self):
+        for value, unit_, wanted, result in (
+                (1.5e6, "ns", "ms", 1.5), (60e9, "ns", "min", 1),
+                (1.25e9, "bytes/s", "Gbit/s", 10), (3600, "J", "Wh", 1),
+                (2, "", "nodes", 2)):
+            self.assertAlmostEqual(result, quantity.in_unit(
+                value, unit_, wanted))
+        with self.assertRaises(ValueError):
+            quantity.in_unit(1, "ns", "MB/s")
+        for member, wanted in (("a.elapsed_ns", "ns"),
+                               ("rate_bytes_per_s", "bytes/s"),
+                               ("whole_bytes", "bytes"), ("batches", "")):
+            self.assertEqual(wanted, quantity.base_of(member))
+
+    def test_files_beside_records_are_passed_over(self):
+        self.assertIsNone(answers.read(str(unit.ROOT / "README.md")))
+
+
+if __name__ == "__main__":
+    unit.main()
