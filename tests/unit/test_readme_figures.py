@@ -9,44 +9,12 @@ from statistics import median
 import unit
 
 PAGES = ("README.md", "src/README.md", "CONTRIBUTING.md")
-RECORD = re.compile(r"(?<!!)\[([^]]*)\]\((results/[^)]*\.jsonl?)\)")
+RECORD = re.compile(r"(?<!!)\[([^]]*)\]\((results/[^)]*\.jsonl)\)")
 # What is measured has one of these units, or is a ratio, which has decimals.
 MEASURED = re.compile(
     r"\d[\d.,]*\s*(?:[mun]?s|[KMG]i?B/s|%|times)(?!\w)|\d+\.\d+")
 # Versions, which are not measured
 VERSIONS = {"3.10", "1.5"}
-
-
-def read(record: str):
-    return json.loads((unit.ROOT / record).read_text())
-
-
-def row(record: str, name: str) -> dict:
-    return next(row for row in read(record)["results"]
-                if row["name"] == name)
-
-
-def times(record: str, name: str, contestant: str) -> list:
-    """Of a series that an earlier make bench-external has recorded, in ns"""
-    found = next(each for each in row(record, name)["contestants"]
-                 if each["name"] == contestant)
-    if "samples" in found:
-        return [sample["elapsed_ns"] for sample in found["samples"]]
-    return found["elapsed_ns"]
-
-
-def ratio(record: str, name: str, first: str, second: str) -> float:
-    """The median of the ratios of each round"""
-    return median(a / b for a, b in zip(times(record, name, first),
-                                        times(record, name, second)))
-
-
-def seconds(name: str, contestant: str):
-    return lambda record: median(times(record, name, contestant)) / 1e9
-
-
-def ratio_to(name: str, first: str, second: str):
-    return lambda record: ratio(record, name, first, second)
 
 
 def blocks(record: str) -> list:
@@ -63,6 +31,11 @@ def blocks(record: str) -> list:
 def arm_ratio(first: str, second: str):
     return lambda record: median(
         block[first] / block[second] for block in blocks(record))
+
+
+def arm_s(name: str):
+    return lambda record: median(
+        block[name] for block in blocks(record)) / 1e9
 
 
 def worst_shape(record: str) -> float:
@@ -82,8 +55,7 @@ def trial_ms(scenario: str):
 
 PEERS_IN_MEMORY = "results/runs/2026-11-27-peers/trials.jsonl"
 EXT4 = "results/runs/2026-11-27-ext4/trials.jsonl"
-SETTLED = "results/bench-2026-11-24-external-settled.json"
-PEERS = "results/bench-2026-11-24-external-peers.json"
+EXTERNAL = "results/runs/2026-11-27-external/trials.jsonl"
 SHAPES = "results/runs/2026-11-27-shapes/trials.jsonl"
 TRIALS = "results/runs/2026-11-22-zen4-1/trials.jsonl"
 # In the order of README.md
@@ -91,10 +63,11 @@ FIGURES = [
     (PEERS_IN_MEMORY, "{:.2f}", arm_ratio("blinksort", "cp")),
     (EXT4, "{:.2f}", arm_ratio("blinksort in -o out",
                                "cp --reflink=never in out")),
-    (SETTLED, "{:.0f} s", seconds("memory", "blinksort")),
-    (SETTLED, "{:.1f}", ratio_to("memory", "blinksort", "copy")),
-    (PEERS, "{:.1f}", ratio_to("memory", "GNU sort", "blinksort")),
-    (PEERS, "{:.1f}", ratio_to("memory", "DuckDB", "blinksort")),
+    (EXTERNAL, "{:.0f} s", arm_s("blinksort")),
+    (EXTERNAL, "{:.1f}", arm_ratio("blinksort", "copy")),
+    (EXTERNAL, "{:.1f}", arm_ratio("STXXL", "blinksort")),
+    (EXTERNAL, "{:.1f}", arm_ratio("GNU sort", "blinksort")),
+    (EXTERNAL, "{:.1f}", arm_ratio("DuckDB", "blinksort")),
     (TRIALS, "{:.1f} ms", trial_ms("pagecache")),
     (TRIALS, "{:.0f} ms", trial_ms("cache")),
     (TRIALS, "{:.0f} ms", trial_ms("platter")),
@@ -140,7 +113,7 @@ class Figures(unittest.TestCase):
         for figure in ("12 s", "1.05", "5 % of it", "0.6 to 1.1", "3 times",
                        "31 ms"):
             self.assertTrue(without_record(f"It takes {figure}."), figure)
-        self.assertEqual(without_record("`1.5`, 8 GB, [2 ms](results/a.json)"),
+        self.assertEqual(without_record("`1.5`, 8 GB, [2 ms](results/a.jsonl)"),
                          [])
 
     def test_links_lead_to_files(self):
