@@ -7,7 +7,7 @@
  *              read and do not keep
  *
  * So the machines that hold the input, those that have many CPUs and those that
- * have disks may be different ones (as in DEPSort, 2011).  A rank may have
+ * have disks may be different ones (as in DEPSort).  A rank may have
  * several roles.
  *
  * As a text, an entry is ROLE:RANKS, where RANKS are numbers and ranges joined

@@ -1,7 +1,7 @@
 /*
  * cluster_stages.c - what each pass of a sort beyond memory has taken, on
  * every rank: the table of stages that TritonSort's authors balanced theirs
- * by (Rasmussen et al. 2011, table 2)
+ * by (Rasmussen et al. 2011, Figure 8)
  */
 #include "cluster/collective/cluster_stages.h"
 

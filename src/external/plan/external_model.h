@@ -2,7 +2,7 @@
  * external_model.h - how long an external sort will take, and what limits it
  *
  * Stages that run at the same time combine by the longest, passes by their sum
- * (DEPSort's model, Hou et al. 2014).  In a pass a disk moves what is read and
+ * (as in DEPSort's model).  In a pass a disk moves what is read and
  * what is written; it does so together faster than one after the other, and
  * what is left of one alone goes at that one's rate.  Where both at once are as
  * fast as each alone, added up, these are different disks, and the longer one
