@@ -225,6 +225,9 @@ case_suppose()
 	expect_sorted --explain --suppose=1:10000000 -S 10M --batch-size=2
 	expect_match '^merges +about [0-9]+, of ' "$STDOUT"
 	expect_match '^passes +about [0-9.]+: ' "$STDOUT"
+	expect_said True "p['input_passes'] == round(1 + (p['spilled_bytes'] +
+		p['merged_bytes']) / p['bytes'], 4) > 2" \
+		--suppose=1:10000000 -S 10M --batch-size=2
 	expect_refused 5 '^--memory: sorting this takes' --explain \
 		--suppose=3:10000000000 -S 5M
 	expect_folder . one want
@@ -296,7 +299,7 @@ said()
 	"$BIN/blinksort" --explain --json "${@:2}" | /usr/bin/python3 -c "
 import json, sys
 p = json.load(sys.stdin)
-e = p['exchange']
+e = p.get('exchange')
 print($1)"
 }
 

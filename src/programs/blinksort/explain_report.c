@@ -86,6 +86,15 @@ static void print_size(unsigned rank_count, uint64_t whole_records,
 	       format_size(t.text[0], records * size), records, size);
 }
 
+/* So many times the input is read and written. */
+static double input_passes(const struct external_explanation *explanation)
+{
+	const struct external_plan *plan = &explanation->plan;
+
+	return 1 + (double)(plan->spilled_records + plan->merged_records) /
+			   (double)MAX(1, explanation->request.record_count);
+}
+
 static void print_plan(const struct external_explanation *explanation)
 {
 	const struct external_plan *plan = &explanation->plan;
@@ -136,8 +145,7 @@ static void print_plan(const struct external_explanation *explanation)
 	printf("passes    %s%.2f: so many times the input is read and "
 	       "written\n",
 	       plan->merge_count > 0 ? "about " : "",
-	       1 + (double)(plan->spilled_records + plan->merged_records) /
-			       (double)MAX(1, request->record_count));
+	       input_passes(explanation));
 }
 
 static void print_scratch(const struct external_config *config,
@@ -392,7 +400,7 @@ static void print_external_json(const struct external_config *config,
 	       ", \"runs\": %" PRIu64 ", \"pieces\": %" PRIu64
 	       ", \"merges\": %" PRIu64 ", \"merged_bytes\": %" PRIu64
 	       ", \"read_bytes\": %" PRIu64 ", \"spilled_bytes\": %" PRIu64
-	       ", \"scratch_bytes\": %" PRIu64,
+	       ", \"scratch_bytes\": %" PRIu64 ", \"input_passes\": %.4f",
 	       request->record_count,
 	       request->record_count * request->shape.size,
 	       request->memory_bytes, external_way_name(plan->way),
@@ -401,8 +409,8 @@ static void print_external_json(const struct external_config *config,
 	       (uint64_t)plan->block_records * request->shape.size,
 	       plan->run_count, plan->piece_count, plan->merge_count,
 	       plan->merged_records * request->shape.size, plan->read_bytes,
-	       plan->spilled_records * request->shape.size,
-	       plan->scratch_bytes);
+	       plan->spilled_records * request->shape.size, plan->scratch_bytes,
+	       input_passes(explanation));
 	printf(", \"directories\": [");
 	for (unsigned d = 0; d < explanation->directory_count; d++) {
 		printf("%s{\"path\": ", d == 0 ? "" : ", ");
