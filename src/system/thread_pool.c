@@ -226,7 +226,8 @@ static int start_threads(struct thread_pool *pool)
 		/* The caller binds it.  A new thread that had to do so itself
 		 * would first wait on the caller's CPU until the caller sleeps
 		 * or is preempted. */
-		topology_pin_thread(worker->thread, worker->cpu);
+		if (!pool->is_pinned)
+			topology_pin_thread(worker->thread, worker->cpu);
 		pool->thread_count++;
 	}
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -269,7 +270,7 @@ static int try_start(struct thread_pool *pool, unsigned worker_count,
 	pool->spins = spins;
 	assign_cpus(pool, topology);
 	pool->ends = false;
-	pool->is_pinned = false;
+	pool->is_pinned = topology->leaves_threads;
 	pool->stop = false;
 	atomic_init(&pool->launched, 0);
 	atomic_init(&pool->finished[0], 0);

@@ -8,6 +8,7 @@
 #define TOPOLOGY_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define TOPOLOGY_CPUS_MAX 1024
@@ -26,6 +27,8 @@ struct topology {
 	uint8_t nodes[TOPOLOGY_NODES_MAX]; /* their numbers, ascending */
 	/* [place in cpus[]]: place in nodes[]; all 0 until nodes are read. */
 	uint8_t node_of[TOPOLOGY_CPUS_MAX];
+	/* A thread_pool leaves its threads where the scheduler puts them. */
+	bool leaves_threads;
 };
 
 void topology_read(struct topology *topology);

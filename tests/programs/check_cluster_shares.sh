@@ -58,6 +58,8 @@ random_options()
 	random_below 3
 	options+=(--threads=$((random + 1)))
 	random_below 2
+	[ "$random" = 0 ] || options+=(--pin=no)
+	random_below 2
 	[ "$random" = 0 ] || options+=(--by-reference=auto)
 	random_below 3
 	case $random in

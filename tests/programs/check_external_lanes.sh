@@ -90,6 +90,20 @@ options()
 }
 
 # The tiniest memory has no room for a second lane.
+# No team binds its threads; each lane has two.
+not_pinned()
+{
+	local LITTLE=(--io=direct --threads=4 -S 19M)
+
+	make_in
+	expect_lanes 2 --pin=no
+	[ -z "$SANITIZED" ] || return 0
+	command -v strace >/dev/null || return 0
+	strace -f -qq -o trace -e trace=sched_setaffinity "$BIN/blinksort" \
+		"${files[@]}" -o out "${LITTLE[@]}" -T one --pin=no
+	expect_empty trace
+}
+
 little_memory()
 {
 	local mib
@@ -121,6 +135,7 @@ told()
 
 case_shapes() { on_two_devices shapes; }
 case_options() { on_two_devices options; }
+case_not_pinned() { on_two_devices not_pinned; }
 case_little_memory() { on_two_devices little_memory; }
 case_told() { on_two_devices told; }
 
@@ -226,12 +241,13 @@ case_faults() { on_two_devices faults; }
 
 if [ ! -w /dev/shm ] ||
 	[ "$(stat -c %d /dev/shm)" = "$(stat -c %d "$SCRATCH")" ]; then
-	for case in shapes options little_memory told shrinks faults; do
+	for case in shapes options not_pinned little_memory told shrinks faults; do
 		skip "$case" "no /dev/shm beside /tmp here"
 	done
 else
 	check shapes case_shapes
 	check options case_options
+	check not_pinned case_not_pinned
 	check little_memory case_little_memory
 	check told case_told
 	check shrinks case_shrinks

@@ -82,6 +82,33 @@ case_threads()
 	done
 }
 
+# binds EXPECTED OPTION...: does such a sort bind threads, true or false?
+binds()
+{
+	local expected=$1
+	shift
+
+	expect_sorted "$INPUT" -o out --threads=3 --json "$@"
+	expect_match "\"threads\": 3, \"pin\": $expected" "$STDOUT"
+	expect_same out "$SORTED"
+	[ -z "$SANITIZED" ] || return 0
+	command -v strace >/dev/null || return 0
+	strace -f -qq -o trace -e trace=sched_setaffinity \
+		"$BIN/blinksort" "$INPUT" -o out --threads=3 "$@"
+	case $expected$(grep -c setaffinity trace) in
+	true0 | false[1-9]*) fail "$*: $(cat trace)" ;;
+	esac
+}
+
+case_pin()
+{
+	binds true
+	binds true --pin=yes
+	binds false --pin=no
+	binds true -S 12M --io=direct
+	binds false -S 12M --io=direct --pin=no
+}
+
 # An input that is not in the page cache: auto decides otherwise then.
 case_cold_input()
 {
@@ -107,6 +134,7 @@ done
 for threads in 1 2 3 4 5; do
 	check "threads_$threads" case_threads $threads
 done
+check pin case_pin
 check cold_input case_cold_input
 check sync case_sync
 

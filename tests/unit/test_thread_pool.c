@@ -120,6 +120,17 @@ static void thread_pool_run_last__alone_is_not_bound(void **state)
 	assert_true(CPU_EQUAL(&task.cpus[0], &all_cpus));
 }
 
+static void thread_pool_run_last__left_to_the_scheduler(void **state)
+{
+	struct task task = { 0 };
+
+	(void)state;
+	topology.leaves_threads = true;
+	run_once(note_call, &task, WORKERS);
+	for (unsigned i = 0; i < WORKERS; i++)
+		assert_true(CPU_EQUAL(&task.cpus[i], &all_cpus));
+}
+
 static void thread_pool_run_last__signals_go_to_the_caller(void **state)
 {
 	struct task task = { 0 };
@@ -493,6 +504,7 @@ int main(void)
 		TEST(thread_pool_run_last__each_worker_once),
 		TEST(thread_pool_run_last__each_on_its_cpu),
 		TEST(thread_pool_run_last__alone_is_not_bound),
+		TEST(thread_pool_run_last__left_to_the_scheduler),
 		TEST(thread_pool_run_last__signals_go_to_the_caller),
 		TEST(thread_pool_barrier__all_see_what_was_written),
 		TEST(thread_pool_barrier__sleeping_only),

@@ -43,8 +43,8 @@ from typing import Optional
 
 from trials.base.failure import FILE, Failure, of_file
 
-SORT_OPTIONS = ("io", "threads", "splitters", "kernel", "memory", "plain",
-                "schedule", "transport", "by-reference", "payload")
+SORT_OPTIONS = ("io", "threads", "pin", "splitters", "kernel", "memory",
+                "plain", "schedule", "transport", "by-reference", "payload")
 PREFIXES = ("sort", "tune", "ranks", "machine")
 # The values that each may have, and those of a sweep that sets only others.
 RANKS = {

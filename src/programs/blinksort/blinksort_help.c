@@ -99,6 +99,8 @@ static const char tuning[] =
 "      --numa=NODES          run on these NUMA nodes, such as 0-1, with their\n"
 "                            memory; or auto, on all that there are, or off: take\n"
 "                            the machine for one node (auto)\n"
+"      --pin=WHEN            bind each thread to a CPU: yes, or no, which leaves\n"
+"                            them where the kernel puts them (yes)\n"
 "      --splitters=KIND      divide keys into auto, static or sampled ranges\n"
 "                            (auto)\n"
 "      --kernel=NAME         use auto, scalar, avx2 or avx512 code (auto)\n"

@@ -44,6 +44,7 @@ enum {
 	OPTION_STABLE,
 	OPTION_THREADS,
 	OPTION_NUMA,
+	OPTION_PIN,
 	OPTION_MEMORY,
 	OPTION_SCRATCH,
 	OPTION_BATCH_SIZE,
@@ -74,6 +75,7 @@ static const struct options_entry entries[] = {
 	{ OPTION_THREADS, "threads", 0, OPTIONS_VALUE, "N" },
 	{ OPTION_THREADS, "parallel", 0, OPTIONS_VALUE, "N" },
 	{ OPTION_NUMA, "numa", 0, OPTIONS_VALUE, "NODES" },
+	{ OPTION_PIN, "pin", 0, OPTIONS_VALUE, "WHEN" },
 	{ OPTION_MEMORY, "memory", 'S', OPTIONS_VALUE, "SIZE" },
 	{ OPTION_MEMORY, "buffer-size", 0, OPTIONS_VALUE, "SIZE" },
 	{ OPTION_SCRATCH, "temporary-directory", 'T', OPTIONS_FILES, "DIR" },
@@ -146,6 +148,17 @@ static int take_kernel(struct options *options, struct failure *failure)
 	return 0;
 }
 
+static int take_pin(struct options *options, struct failure *failure)
+{
+	static const char *const names[] = { "yes", "no" };
+	unsigned choice = 0;
+	int ret = options_choice(&options->reader, names, ARRAY_LEN(names),
+				 &choice, failure);
+
+	options->config.leaves_threads = choice == 1;
+	return ret;
+}
+
 /* --- NUMA nodes -------------------------------------------------------------
  */
 
@@ -197,6 +210,8 @@ static int take_option(void *context, int id, struct failure *failure)
 	case OPTION_NUMA:
 	case OPTION_STABLE:
 		return 0;
+	case OPTION_PIN:
+		return take_pin(options, failure);
 	case OPTION_MEMORY:
 		return options_size(reader, 1, INT64_MAX, &config->memory_bytes,
 				    failure);

@@ -102,9 +102,10 @@ static void print_sort(const struct sorter_config *config,
 	       result->output_direct ? "direct" : "buffered",
 	       config->sync ? "true" : "false");
 	printf(", \"splitters\": \"%s\", \"buckets\": %u, \"kernel\": \"%s\", "
-	       "\"threads\": %u, \"memory_bytes\": %llu",
+	       "\"threads\": %u, \"pin\": %s, \"memory_bytes\": %llu",
 	       splitters_kind_name(result->splitters), result->bucket_count,
 	       cpu_level_name(config->kernel), result->threads,
+	       config->leaves_threads ? "false" : "true",
 	       (unsigned long long)result->memory_bytes);
 	print_nodes(result);
 	print_usage();
