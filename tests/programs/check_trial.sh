@@ -218,6 +218,26 @@ case_ranks()
 	expect_match '^2 +openmpi +by-reference +2 ' told
 }
 
+# With more ranks there are more records.
+case_weak_scaling()
+{
+	programs
+	fake_mpirun openmpi
+	printf '%s\n' 'ranks.count 1 | 3' 'scaling weak' >sweep
+	PATH=$PWD/programs:/usr/bin:/bin expect_trial 0 \
+		--scenario=pagecache --trials=2 --records=$RECORDS \
+		--out=record --sweep=sweep
+	expect_valid
+	ask 'outcomes == ["ok"] * 6'
+	ask 'all(t["records"] == (6000 if t["configuration"] == "count=3" else 2000)
+		for t in trials)'
+	"$REPORT" record >told
+	expect_match '^input +2,000 records of 100 bytes on each rank, binary$' told
+	expect_refused 2 '^scaling weak: has no number of records' --trials=2 \
+		--scenario=pagecache --out=other --sweep=sweep \
+		--price="$REPO/results/prices-example.csv"
+}
+
 # A rank whose output is another's, one that fails, and one that says nothing.
 case_ranks_fail()
 {
@@ -940,9 +960,9 @@ case_nodes_killed()
 	expect_valid
 }
 
-for name in one_machine quiet sweep ranks ranks_fail ranks_refused same_seed \
-	usage meant of_hyperfine folder_removed no_room nothing_overwritten \
-	resume_mismatch stopped \
+for name in one_machine quiet sweep ranks weak_scaling ranks_fail \
+	ranks_refused same_seed usage meant of_hyperfine folder_removed no_room \
+	nothing_overwritten resume_mismatch stopped \
 	sorter_fails given_up reference_fails kill kill_before_record signal \
 	killed_with_sorter \
 	tuning tuning_killed noise noise_limit noise_refused noise_unknown; do

@@ -21,7 +21,7 @@ from trials.record import acceptance, design as designs, schema, store
 
 # What older records have not.
 LATER = ("commands", "memory_bytes", "devices", "energy", "measures", "noise",
-         "price", "repeats", "timing", "until")
+         "price", "repeats", "timing", "until", "weak_scaling")
 KILLS = 25
 MOST_A_KILL = 80  # of the 2000 that there are
 

@@ -83,6 +83,7 @@ REFUSED = (
     ("racing margin_ratio=nan", "margin_ratio is below 1"),
     ("racing margin_ratio=inf", "margin_ratio is below 1"),
     ("racing off\nracing off", "a second racing"),
+    ("scaling", "what is known is 'scaling weak'"),
     ("machine.raid 1 | 2", "needs a skip line"),
 )
 
@@ -124,6 +125,8 @@ class Sweeps(unittest.TestCase):
                 self.assertIn(why, caught.exception.why)
 
     def test_sweep_of_nothing(self):
+        with self.assertRaisesRegex(Failure, "^a: scaling weak: no ranks"):
+            sweep.parse("sort.io auto | mmap\nscaling weak\n", "a")
         with self.assertRaisesRegex(Failure, "^a: varies nothing$"):
             sweep.parse("# only this\n", "a")
 

@@ -19,7 +19,7 @@ import time
 from typing import Callable, Iterator, Mapping, NamedTuple, Optional, Union
 
 from trials.base.failure import USAGE, Failure
-from trials.record.sweep import Parameter, Sweep
+from trials.record.sweep import RANKS_DEFAULTS, Parameter, Sweep, ranks_of
 
 SCHEMA = "blinktrial-design-1"
 ORDERS = ("blocks", "sequence")
@@ -218,6 +218,7 @@ def make(scenarios: list[str], sweep: Optional[Sweep], trials: int, seed: int,
         "records": None if arms else records,
         "record_bytes": None if arms else record_bytes,
         "kind": None if arms else kind,
+        "weak_scaling": bool(sweep and sweep.weak_scaling),
         "memory_bytes": memory_bytes,
         "sweep_text": sweep.text if sweep else None,
         "configurations": configurations,
@@ -227,6 +228,21 @@ def make(scenarios: list[str], sweep: Optional[Sweep], trials: int, seed: int,
         # After the rehearsals: run/timed.py, facts().
         "timing": None,
     }
+
+
+def records_of(design: dict, name: str) -> int:
+    """The records that a configuration sorts: with weak scaling each of its
+    ranks has those of the design."""
+    if not design.get("weak_scaling"):
+        return design["records"]
+    ranks = ranks_of(configuration(design, name)["parameters"])
+    return design["records"] * int((ranks or RANKS_DEFAULTS)["count"])
+
+
+def input_words(design: dict) -> str:
+    """What one configuration sorts."""
+    return (f"{design['records']:,} records of {design['record_bytes']} bytes"
+            + (" on each rank" if design.get("weak_scaling") else ""))
 
 
 def route(design: dict) -> str:

@@ -168,9 +168,10 @@ def _rank_complaints(trial, design) -> Iterator[str]:
 def _size_complaints(trial, design) -> Iterator[str]:
     if trial["outcome"] == "failed" or designs.of_commands(design):
         return
-    if trial["records"] != design["records"]:
-        yield f"{trial['records']} records, by the design {design['records']}"
-    if trial["bytes"] != design["records"] * design["record_bytes"]:
+    records = designs.records_of(design, trial["configuration"])
+    if trial["records"] != records:
+        yield f"{trial['records']} records, by the design {records}"
+    if trial["bytes"] != records * design["record_bytes"]:
         yield f"{trial['bytes']} bytes do not hold the design's records"
 
 

@@ -33,6 +33,10 @@ text; blank lines mean nothing.
         racing.py).  A factorial search races unless told not to, with these
         figures; other sweeps do not unless told to.
 
+    scaling weak
+        Each rank of this machine has as many records as --records says, so
+        that more of them sort more.
+
 A line that can't be understood is refused, with its number and the reason.
 """
 
@@ -95,6 +99,7 @@ class Sweep:
     factorial: Optional[list[str]] = None
     racing: Optional[dict] = None
     text: Optional[str] = None
+    weak_scaling: bool = False
 
 
 class _Refused(Exception):
@@ -184,6 +189,7 @@ class _Parser:
         self.parameters = []
         self.factorial = None
         self.racing = None
+        self.weak_scaling = False
         # Indented lines belong to a parameter only right behind it.
         self.last = None
 
@@ -203,6 +209,10 @@ class _Parser:
             _require(self.racing is None, "a second racing line")
             _require(words[1:], "racing: off, or its figures")
             self.racing = _racing(words[1:])
+        elif words[0] == "scaling":
+            _require(words[1:] == ["weak"], "scaling: what is known is "
+                     "'scaling weak'")
+            self.weak_scaling = True
         else:
             self.add(_parameter(words, number))
 
@@ -254,13 +264,17 @@ class _Parser:
         racing = self.racing
         if racing is None:
             racing = dict(RACING) if self.factorial else None
-        return Sweep(self.parameters, self.factorial, racing or None, text)
+        return Sweep(self.parameters, self.factorial, racing or None, text,
+                     self.weak_scaling)
 
 
 def _check_whole(parser, name):
     """Check what can be seen only at the end of the file."""
     if not parser.parameters:
         raise Failure(name, "varies nothing", FILE)
+    if parser.weak_scaling and not any(
+            parameter.name == "ranks.count" for parameter in parser.parameters):
+        raise Failure(name, "scaling weak: no ranks.count is varied", FILE)
     for parameter in parser.parameters:
         if parameter.kind == "machine" and not parameter.skip:
             raise Failure(f"{name}:{parameter.line}",

@@ -63,6 +63,8 @@ SAME_INPUT = (
      "with the --records of the other"),
     (lambda design: f"records of {design['record_bytes']} bytes",
      "with records of one size"),
+    (lambda design: "records of each rank" if design.get("weak_scaling")
+     else "records of all ranks", "both with weak scaling or both without"),
     (lambda design: f"{design['kind']} records",
      "both with --ascii or both without"),
     (lambda design: f"on {_nodes(len(design['hosts'] or [None]))}",

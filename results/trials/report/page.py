@@ -72,8 +72,8 @@ def _results(study):
     known = _machines(study)
     doing = (f"Commands in {design['commands']['directory']}, on"
              if designs.of_commands(design) else
-             f"Sorting {units.count(design['records'])} records of "
-             f"{design['record_bytes']} bytes, {designs.route(design)}, on")
+             f"Sorting {designs.input_words(design)}, "
+             f"{designs.route(design)}, on")
     setting = (f"{doing} {where}"
                + (f": {known}" if known else "")
                + (f"; {table.memory_words(design)}"

@@ -106,8 +106,7 @@ def _timed_words(design) -> tuple[str, str]:
         return "folder", design["commands"]["directory"]
     hosts = design["hosts"]
     return "input", (
-        f"{units.count(design['records'])} records of "
-        f"{design['record_bytes']} bytes, {design['kind']}"
+        f"{designs.input_words(design)}, {design['kind']}"
         + (f", {len(hosts)} nodes" if hosts else "")
         + (f", {designs.route(design)}" if design.get("devices") else ""))
 

@@ -15,7 +15,7 @@ from trials.scenario.context import Context
 
 class Ranks(Machine):
     """Each number of ranks has inputs of its own, in.COUNT.RANK: the same
-    records in so many parts."""
+    records in so many parts, or with weak scaling so many times as many."""
 
     def __init__(self, options, programs, supervisor, sweep: Sweep):
         if options.hosts:
@@ -27,6 +27,10 @@ class Ranks(Machine):
         if conditions.BeyondMemory.name in options.scenarios:
             raise Failure(conditions.BeyondMemory.name,
                           "is for one process, not for ranks", USAGE)
+        self._weak = sweep.weak_scaling
+        if self._weak and (options.price or options.energy):
+            raise Failure("scaling weak", "has no number of records that a "
+                          "price or energy could be of", USAGE)
         super().__init__(options, programs, supervisor)
         set_counts = [parameter.values for parameter in sweep.parameters
                       if parameter.name == "ranks.count"]
@@ -34,6 +38,9 @@ class Ranks(Machine):
                         (set_counts or [[RANKS_DEFAULTS["count"]]])[0]]
         self._contexts = []
         self._checks = []
+        # By the number of ranks; the last run was of so many.
+        self._inputs = {}
+        self._count = 0
 
     @staticmethod
     def wanted_by(sweep: Sweep | None) -> bool:
@@ -70,14 +77,19 @@ class Ranks(Machine):
 
     def _make_input(self, reuse: bool) -> inputs.Input:
         for count in self._counts:
-            parts = []
+            parts, whole = [], self._records_of(count)
             for rank in range(count):
-                first, records = inputs.share(self._records, rank, count)
+                first, records = inputs.share(whole, rank, count)
                 parts.append(inputs.make(
                     self._input_of(count, rank), records, self._ascii, first,
                     self._programs, reuse))
-        return inputs.Input(self._work, self._records, agent.join_checksums(
-            [part.checksum for part in parts]))
+            self._inputs[count] = inputs.Input(
+                self._work, whole, agent.join_checksums(
+                    [part.checksum for part in parts]))
+        return self._inputs[self._counts[0]]
+
+    def _records_of(self, count: int) -> int:
+        return self._records * (count if self._weak else 1)
 
     # --- a trial --------------------------------------------------------------
 
@@ -110,7 +122,8 @@ class Ranks(Machine):
     def _sort(self, scenario, configuration, input_of):
         ranks = ranks_of(configuration["parameters"]) or RANKS_DEFAULTS
         count = count_of(configuration)
-        timeout_s = sorter.timeout_s_of(self._records)
+        timeout_s = sorter.timeout_s_of(self._records_of(count))
+        self._count = count
         command = mpirun.command(
             self._programs, ranks["mpirun"], ranks["exchange"], count,
             f"{self._work}/said",
@@ -142,8 +155,8 @@ class Ranks(Machine):
 
     def judge(self) -> output_check.OutputCheck:
         done = agent.join_check(self._checks, self._programs)
-        return output_check.of_report(done, self._input.records,
-                                      self._input.checksum)
+        wanted = self._inputs[self._count]
+        return output_check.of_report(done, wanted.records, wanted.checksum)
 
     def close(self, keep: bool) -> None:
         # Ranks of an mpirun that was killed may end a little later.
