@@ -8,13 +8,11 @@ makes it doubtful stands right below.
 import shlex
 
 from trials.base import units
-from trials.record import design as designs, timing
+from trials.record import claims, design as designs, timing
 from trials.report import (cost, frame, machine_facts, markup, noise,
                            page_tables, plots, table, transports)
 from trials.report.study import COMMANDS
 from trials.statistics.comparison import NOT_SHOWN, TOO_FEW
-
-_DOI = "10.1109/CLUSTER.2011.75"
 
 
 def render(study) -> str:
@@ -230,12 +228,6 @@ _CONTROL = ("The control is the reference again under another name: what "
 
 
 def _method(study):
-    source = (
-        "<p>The figures of 2011: P. Bertasi, M. Bonazza, M. Bressan, "
-        "E. Peserico, <cite>Datamation: A Quarter of a Century and Four "
-        "Orders of Magnitude Later</cite>, IEEE CLUSTER 2011, "
-        f'<a href="https://doi.org/{_DOI}">doi {_DOI}</a>; '
-        "on 16 nodes, another machine than this.</p>\n")
     order = _ORDERS.get(study.design["order"], "")
     repeats = study.design.get("repeats") or 1
     if repeats > 1:
@@ -247,4 +239,26 @@ def _method(study):
         *map(markup.paragraph, (_METHOD[0], order, *_METHOD[1:],
                                 *timing.sentences(study.design),
                                 *([_NOISE] if study.looks else []))),
-        source if plots.overview.published(study) else "")
+        _sources() if plots.overview.published(study) else "")
+
+
+def _sources():
+    """Whose the figures of 2011 are, and what they are of."""
+    return markup.paragraph("The figures of 2011 are of 16 nodes, another "
+                            "machine than this:") + "".join(
+        f"<p>{_source(document, kind, names)}</p>\n"
+        for document, kind, names in plots.overview.PUBLISHED)
+
+
+def _source(name, kind, names):
+    document = claims.load(name)
+    doi = document["doi"]
+    found = [claims.find(name, each) for each in names]
+    figures = "; ".join(
+        f"{claim['place']}: {claim['what']}, {claim['statistic']} "
+        + claims.words(claim) for claim in found)
+    return (markup.text(f"The {kind}: {', '.join(document['authors'])}, ")
+            + f"<cite>{markup.text(document['title'])}</cite>, "
+            + markup.text(document["venue"] or str(document["year"]))
+            + (f', <a href="https://doi.org/{doi}">doi {doi}</a>' if doi
+               else "") + markup.text(f". {figures}."))

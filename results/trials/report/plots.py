@@ -38,8 +38,8 @@ def _overview(study):
         "under the axis; those beyond a broken axis are in order, not to "
         "scale.")
     if overview.published(study):
-        caption += (" The 2011 figures are medians, and another machine's, of "
-                    "16 nodes.")
+        caption += (" Of the 2011 figures the paper's are means and the memo's "
+                    "medians; both are another machine's, of 16 nodes.")
     return Picture("overview", "Times of the reference", caption,
                    _range_words(study),
                    lambda width_px: overview.draw(study, width_px))
