@@ -10,9 +10,12 @@ import unittest
 from types import SimpleNamespace
 from unittest import mock
 
+import numpy as np
+
 import unit
 from trials.base.failure import FILE, Failure
 from trials.cost import energy, meter, penny, powercap, price
+from trials.record import claims
 from trials.report.cost import Estimate
 
 MACHINES = unit.ROOT / "tests/data/machines"
@@ -39,6 +42,22 @@ class Case(unittest.TestCase):
 
 
 HEAD = "part,count,price,currency\n"
+
+
+def memo(name):
+    """What the memo of 2011 says."""
+    claim = claims.find("psort-2011", name)
+    return claim.get("values", claim.get("value"))
+
+
+def answer(name):
+    return claims.find("psort-2011", name)["ours"]["value"]
+
+
+def sums(*names):
+    """Of each run in its table, the sum of these columns."""
+    columns = [memo(name) for name in names]
+    return [sum(column[run] for column in columns) for run in columns[0]]
 
 
 class Price(Case):
@@ -130,17 +149,56 @@ class Published(unittest.TestCase):
             self.assertAlmostEqual(a_cent.middle * 100 / 1e9, gigabytes,
                                    delta=0.1)
 
+    def test_penny_sort_of_a_list(self):
+        totals, counts = memo("price-list"), memo("price-counts")
+        lines = [f"{part},{counts[part]},{total / counts[part]:.2f},USD\n"
+                 for part, total in totals.items()]
+        lines.append(f"assembly,1,{memo('price-assembly'):.2f},USD\n")
+        with tempfile.TemporaryDirectory() as folder:
+            path = f"{folder}/prices.csv"
+            with open(path, "w", encoding="ascii") as file:
+                file.write(HEAD + "".join(lines))
+            found = price.read(path)
+        self.assertEqual(float(found["total"]), memo("price"))
+        self.assertEqual(int(found["seconds_per_cent"]), memo("budget"))
+        self.assertEqual(len(lines), 9)
+
+    def test_penny_sort_of_runs(self):
+        for name, size in (("daytona", 2_862_612_480),
+                           ("indy", 3_344_957_440)):
+            records = memo(f"{name}-runs") * memo(f"{name}-run-records")
+            self.assertEqual(records, size)
+            self.assertEqual(records * 100 / 1e9, answer(f"{name}-bytes"))
+            self.assertLess(0, records * 100 / 1e9 - memo(f"{name}-bytes"))
+        self.assertEqual(memo("daytona-records"), 2_862_612_480)
+
     def test_joule_sort(self):
-        # psort 2011: 10 GB on a telephone took 2122 J in passes of 1430 s and
-        # 1152 s, which is a mean of 0.822 W, and 47,125 records a joule.  Its
-        # price list is not at hand.
+        joules, seconds = memo("joule-energy"), round(memo("joule-time"))
         log = meter.Log("log")
         log.add(b"time,watts")
-        for second in range(1430 + 1152 + 3):
-            log.add(b"%d,%.5f" % (1000 + second, 2122 / (1430 + 1152)))
-        found_uj = log.microjoules(1000.5, 1000.5 + 1430 + 1152)
-        self.assertAlmostEqual(found_uj / 1e6, 2122, delta=0.1)
-        self.assertAlmostEqual(1e8 / (found_uj / 1e6), 47_125, delta=3)
+        for second in range(seconds + 3):
+            log.add(b"%d,%.5f" % (1000 + second, joules / seconds))
+        found_uj = log.microjoules(1000.5, 1000.5 + seconds)
+        self.assertAlmostEqual(found_uj / 1e6, joules, delta=0.1)
+
+    def test_joule_sort_of_five_runs(self):
+        """Both passes of each, and what the text says of all."""
+        seconds = sums("joule-first-pass-time", "joule-second-pass-time")
+        self.assertEqual(np.mean(seconds), answer("joule-time"))
+        self.assertEqual(round(np.mean(seconds)), memo("joule-time"))
+        for parts, whole in zip(
+                sums("joule-first-pass-energy", "joule-second-pass-energy"),
+                sums("joule-energy-wh")):
+            self.assertAlmostEqual(parts, whole, delta=0.0002)
+        joules = sums("joule-energy-j")
+        for watt_hours, each in zip(sums("joule-energy-wh"), joules):
+            self.assertAlmostEqual(watt_hours * 3600, each, delta=0.5)
+        self.assertEqual(np.mean(joules), answer("joule-energy"))
+        self.assertEqual(round(np.mean(joules)), memo("joule-energy"))
+        self.assertEqual(len(joules), memo("joule-runs"))
+        self.assertAlmostEqual(np.std(joules, ddof=1), answer("joule-sd"), 2)
+        # The table is rounded.
+        self.assertAlmostEqual(answer("joule-sd"), memo("joule-sd"), delta=0.1)
 
     def test_joule_sort_of_seconds_and_watts(self):
         # FAWNSort 2010: 21.2 s at 104.9 W; published 2228 J (of unrounded
@@ -151,6 +209,7 @@ class Published(unittest.TestCase):
             log.add(line.encode())
         joules = log.microjoules(1, 22.2) / 1e6
         self.assertAlmostEqual(joules / 2228, 1, delta=0.002)
+        self.assertLess(memo("joule-energy"), 2228)
         self.assertAlmostEqual(1e8 / joules / 44_884, 1, delta=0.002)
 
 
