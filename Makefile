@@ -382,6 +382,12 @@ check: ## build and run all tests
 	@$(MAKE) --no-print-directory all $(CHECK_GOALS)
 	@VARIANT=$(VARIANT) BIN=$(BIN) BUILD=$(BUILD) tests/run $(CHECKS)
 
+.PHONY: check-long
+check-long: ## make the records of two PennySorts, for their sums
+	@$(MAKE) --no-print-directory all
+	@LONG=1 CASES=published VARIANT=$(VARIANT) BIN=$(BIN) BUILD=$(BUILD) \
+		tests/run check_gen
+
 # Tests of modules alone need no other programs.
 CHECK_NAMES := $(basename $(notdir $(CHECKS)))
 CHECK_GOALS = $(if $(if $(CHECKS),$(filter-out test_%,$(CHECK_NAMES)),all),tests,\
