@@ -378,6 +378,22 @@ case_by_options()
 	by_hand 3 "${BLINKSORT[@]}" --cluster --nodes='127.0.0.[2-4]' --rank=@
 }
 
+# Commands go by the daemons' addresses, records by others, which are of another
+# network, and are none here.
+case_two_networks()
+{
+	"$BIN/blinkgen" -a "$SMALL" whole
+	expect_sorted whole -o want
+	cut_input whole 100 3 even
+	cluster_run 3 --nodes='127.9.9.[1-3]' --rank=%r
+	expect_done "by other addresses"
+	expect_whole 3 want
+	rm out.*
+	cluster_run 3 --nodes='192.0.2.[1-3]' --rank=%r
+	[ "$status" != 0 ] || fail "addresses of no network here"
+	expect_none
+}
+
 # As MPI's launchers tell; all ranks have one address.
 case_by_environment()
 {
@@ -448,6 +464,7 @@ check side_by_side case_side_by_side
 check port case_port
 check port_beyond case_port_beyond
 check by_options case_by_options
+check two_networks case_two_networks
 check by_environment case_by_environment
 
 # Rank 0 knows of all; what it tells agrees with the files.
