@@ -181,5 +181,5 @@ that were running.  Never touched are'
 		EXPLAIN+=$'\n'"  (${group%%:*})"${group#*:}
 	done
 	EXPLAIN+=$'\n''Source: the pruning of system daemons in "Datamation: A Quarter
-of a Century and Four Orders of Magnitude Later", IEEE CLUSTER 2011, abstract.'
+of a Century and Four Orders of Magnitude Later", CLUSTER 2011, section III.'
 }

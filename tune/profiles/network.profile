@@ -5,7 +5,7 @@ summary  datagrams with the least delay
 
 try socket-buffers:?mem_max 16777216
   because  a receiver has room for what all others send at once; what finds none is sent again
-  source   ours; datagrams: "Datamation: A Quarter of a Century and Four Orders of Magnitude Later", CLUSTER 2011, abstract
+  source   ours; datagrams: "Datamation: A Quarter of a Century and Four Orders of Magnitude Later", CLUSTER 2011, section II.B
 
 try socket-buffers:netdev_max_backlog 10000
   because  a CPU that is late drops no packets

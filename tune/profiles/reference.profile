@@ -13,7 +13,7 @@ try mtu keep
 # The CPU
 try cpu-governor performance
   because  a burst of work begins at the full frequency instead of being noticed first
-  source   "Datamation: A Quarter of a Century and Four Orders of Magnitude Later", CLUSTER 2011, abstract: no on-demand frequency scaling
+  source   "Datamation: A Quarter of a Century and Four Orders of Magnitude Later", CLUSTER 2011, section III: a frequency on demand takes 10 ms more
 
 try cpu-frequency max
   because  with both limits alike the CPU itself has nothing to choose either
@@ -30,7 +30,7 @@ try c-states 3
 # What else moves
 try daemons stopped
   because  each takes a CPU, a disk or memory at times of its own
-  source   "Datamation: A Quarter of a Century and Four Orders of Magnitude Later", CLUSTER 2011, abstract: pruning of system daemons
+  source   "Datamation: A Quarter of a Century and Four Orders of Magnitude Later", CLUSTER 2011, section III: daemons take 15 ms more, with a standard deviation of 45 to 60 ms
 
 try irqbalance stopped
   because  interrupts stay where they are while something is measured
