@@ -609,6 +609,38 @@ case_ranks()
 	expect_on "${devices[1]}" "$SCRATCH/before"
 }
 
+# said_if FLAG: of a sort whose input and scratch files are on one disk, which the
+# kernel says to rotate, or not
+said_if()
+{
+	local flag=/sys/block/${devices[0]#/dev/}/queue/rotational
+	local sort=("${BLINKSORT[@]}" mounted/in -o /dev/null -S 12M -T mounted)
+
+	echo "$1" >"$flag" || return 0
+	"${sort[@]}" --explain >plan || true
+	"${sort[@]}" --explain --json >plan.json || true
+	with_terminal "${sort[@]}" >shown || true
+	"${sort[@]}" 2>file || true
+	echo 0 >"$flag"
+}
+
+case_rotating()
+{
+	mkfs.ext4 -q "${devices[0]}"
+	mkdir mounted
+	mount "${devices[0]}" mounted
+	truncate -s 40000000 mounted/in
+	said_if 0
+	[ -e file ] || return 0 # It can't be set.
+	! grep 'rotating disk' plan shown file || fail 'none rotates'
+	expect_match '"rotating_disk_of": null' plan.json
+	said_if 1
+	expect_match '^ +and is on the rotating disk of mounted/in: ' plan
+	expect_match '"rotating_disk_of": "mounted/in"' plan.json
+	expect_match '^blinksort: mounted: .* rotating disk of an input' shown
+	! grep 'rotating disk' file || fail 'said where there is no terminal'
+}
+
 if cannot loop; then
 	skip devices "$why"
 	finish
@@ -628,6 +660,7 @@ check input_on_it with_devices 1 case_input_on_it
 check shown_twice with_devices 1 case_shown_twice
 check_able sfdisk.here partitions with_devices 1 case_partitions
 check_able mount,mkfs.ext4.here mounted with_devices 2 case_mounted
+check_able mount,mkfs.ext4.here rotating with_devices 1 case_rotating
 check locked with_devices 1 case_locked
 check_able be_nobody_here other_user with_devices 1 case_other_user
 if [ -n "$SANITIZED" ]; then

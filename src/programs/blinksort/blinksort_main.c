@@ -379,6 +379,7 @@ static int sort_beyond_memory(struct options *options,
 			      struct failure *failure)
 {
 	struct external_config *external = &options->external.config;
+	bool explains = options_given(&options->reader, OPTION_EXPLAIN);
 	int error;
 
 	result->place = SORT_BEYOND_MEMORY;
@@ -390,8 +391,8 @@ static int sort_beyond_memory(struct options *options,
 					 options->streams.is_output));
 	if (options->tells_progress && isatty(STDERR_FILENO))
 		external->progress = external_report_progress;
-	external_options_warn(&options->external);
-	if (options_given(&options->reader, OPTION_EXPLAIN))
+	external_options_warn(&options->external, explains);
+	if (explains)
 		return external_sort_explain(external, &options->explanation,
 					     failure);
 	error = external_sort_run(external, result, &options->external_result,

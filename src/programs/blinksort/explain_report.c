@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/format.h"
+#include "programs/blinksort/external_options.h"
 #include "programs/blinksort/external_report.h"
 
 /* The longest time that is printed as a number of ns, of 64 bits. */
@@ -155,12 +156,19 @@ static void print_scratch(const struct external_config *config,
 
 	printf("scratch   %s\n",
 	       format_size(t.text[0], explanation->plan.scratch_bytes));
-	for (unsigned d = 0; d < explanation->directory_count; d++)
+	for (unsigned d = 0; d < explanation->directory_count; d++) {
+		const char *neighbour = external_options_neighbour(config, d);
+
 		printf("          %s has %s free\n", config->scratch_paths[d],
 		       explanation->room_bytes[d] == UINT64_MAX
 			       ? "an unknown amount"
 			       : format_size(t.text[0],
 					     explanation->room_bytes[d]));
+		if (neighbour)
+			printf("          and is on the rotating disk of %s: "
+			       "-T on another disk is faster\n",
+			       neighbour);
+	}
 }
 
 static void print_unmeasured(const struct failure *reason)
@@ -413,11 +421,18 @@ static void print_external_json(const struct external_config *config,
 	       input_passes(explanation));
 	printf(", \"directories\": [");
 	for (unsigned d = 0; d < explanation->directory_count; d++) {
+		const char *neighbour = external_options_neighbour(config, d);
+
 		printf("%s{\"path\": ", d == 0 ? "" : ", ");
 		format_json_string(stdout, config->scratch_paths[d]);
 		format_json_number(stdout, "free_bytes",
 				   explanation->room_bytes[d] != UINT64_MAX,
 				   (int64_t)explanation->room_bytes[d]);
+		printf(", \"rotating_disk_of\": ");
+		if (neighbour)
+			format_json_string(stdout, neighbour);
+		else
+			printf("null");
 		putchar('}');
 	}
 	printf("], \"threads\": %u, ", request->worker_count);

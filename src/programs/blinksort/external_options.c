@@ -8,12 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/base.h"
 #include "base/log.h"
 #include "base/parse.h"
 #include "system/ramdisk.h"
+#include "system/spindle.h"
 
 int external_options_scratch(struct options_reader *reader,
 			     struct external_options *options,
@@ -89,15 +91,48 @@ void external_options_complete(struct external_options *options,
 			default_scratch(output_path);
 }
 
-void external_options_warn(const struct external_options *options)
+/* The number of the device that it is, or lies on. */
+static bool find_device(const char *path, dev_t *device)
+{
+	struct stat status;
+
+	if (stat(path, &status) < 0)
+		return false;
+	*device = S_ISBLK(status.st_mode) ? status.st_rdev : status.st_dev;
+	return true;
+}
+
+const char *external_options_neighbour(const struct external_config *config,
+				       unsigned directory)
+{
+	const struct sorter_config *sort = config->sort;
+	dev_t scratch, input;
+
+	if (!find_device(config->scratch_paths[directory], &scratch))
+		return NULL;
+	for (unsigned i = 0; i < sort->input_count; i++)
+		if (find_device(sort->input_paths[i], &input) &&
+		    spindle_is_shared(scratch, input))
+			return sort->input_paths[i];
+	return NULL;
+}
+
+void external_options_warn(const struct external_options *options,
+			   bool explains)
 {
 	if (options->config.sort->memory_bytes == 0)
 		return;
-	for (unsigned i = 0; i < options->config.scratch_count; i++)
+	for (unsigned i = 0; i < options->config.scratch_count; i++) {
+		const char *path = options->scratch_paths[i];
+
 		/* The sort itself tells of a folder that is missing. */
-		if (access(options->scratch_paths[i], F_OK) == 0 &&
-		    ramdisk_has(options->scratch_paths[i]))
-			log_about(options->scratch_paths[i],
-				  "scratch files here are memory, which "
-				  "--memory does not count");
+		if (access(path, F_OK) == 0 && ramdisk_has(path))
+			log_about(path, "scratch files here are memory, which "
+					"--memory does not count");
+		else if (!explains && isatty(STDERR_FILENO) &&
+			 external_options_neighbour(&options->config, i))
+			log_about(path, "scratch files here are on the "
+					"rotating disk of an input: -T on "
+					"another disk is faster");
+	}
 }

@@ -30,7 +30,14 @@ void external_options_complete(struct external_options *options,
 			       const char *output_path);
 
 /* If the user has said how much memory to take: print a line for each folder
- * whose files are memory (tmpfs). */
-void external_options_warn(const struct external_options *options);
+ * whose files are memory (tmpfs), and on a terminal for each on a rotating disk
+ * that an input lies on, too, unless the plan says so. */
+void external_options_warn(const struct external_options *options,
+			   bool explains);
+
+/* The first input that lies on a rotating disk of this scratch folder, or NULL.
+ */
+const char *external_options_neighbour(const struct external_config *config,
+				       unsigned directory);
 
 #endif /* EXTERNAL_OPTIONS_H */
