@@ -13,7 +13,7 @@ import unit
 from trials.base import text_table
 from trials.cost import penny
 from trials.record import schema, store
-from trials.report import cost, page, table
+from trials.report import cost, page, plots, table
 from trials.report.study import Study
 
 # A cent buys 1000 s.
@@ -89,6 +89,10 @@ class Report(unittest.TestCase):
 
     def test_records_per_cent(self):
         study = self.study(price=PRICE)
+        picture = plots.pictures(study)[-1]
+        self.assertEqual(("price", "2 x machine 946.08 USD"),
+                         (picture.name, picture.description))
+        self.assertIn(">946.08 USD, 100 %<", picture.svg())
         summary = study.reference("pagecache").summary
         row = self.rows(study)[0]
         # 1,000,000 records in 20.004 ms, of 1000 s.

@@ -11,7 +11,7 @@ _HEADS = "claim|what|>published|>ours|verdict|how"
 def render(found) -> str:
     pictures = figures.by_document(found)
     return frame.document(_TITLE, "".join((
-        frame.header(_TITLE, None, " ".join(claims_table.summary(found))),
+        frame.header(_TITLE, None, "; ".join(claims_table.summary(found))),
         markup.paragraph(claims_table.LEGEND),
         *(_document(document, answered, pictures)
           for document, answered in found.documents))))

@@ -22,18 +22,18 @@ def text(found) -> str:
              for document, answered in found.documents]
     return as_lines("\n\n".join([
         *parts, "\n".join(_wrapped(LEGEND, "")),
-        "\n".join(summary(found))])) + "\n"
+        "\n".join(line for words in summary(found)
+                  for line in _wrapped(words, ""))])) + "\n"
 
 
 def summary(found) -> list:
     """How the claims are answered, and those that nothing is built for."""
     counts = found.counts()
-    lines = _wrapped(f"{sum(counts.values())} claims: " + ", ".join(
-        f"{number} {by}" for by, number in counts.items()), "")
     unbuilt = [each.claim["id"] for each in found.answered
                if each.by == "not built"]
-    return lines + (_wrapped("not built: " + ", ".join(unbuilt), "")
-                    if unbuilt else [])
+    return [f"{sum(counts.values())} claims: " + ", ".join(
+        f"{number} {by}" for by, number in counts.items()),
+        *(["not built: " + ", ".join(unbuilt)] if unbuilt else [])]
 
 
 def cited(document) -> str:

@@ -4,20 +4,26 @@ What a document's text tells of a figure is in its claims; its drawings' points
 are not.  What was published is a hollow sign, and what is ours a full one.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from trials.drawing import histogram, labels, style
 from trials.drawing.picture import Picture
 from trials.published import dot_plot, effects_plot
+from trials.report import plots, price_plot
 
 
 def by_document(found) -> dict:
     """{name: the pictures of this document}."""
-    return {document["document"]: [
-        *(picture for make in _FORMS.get(document["document"], ())
-          for picture in make(answered, found.sources)),
-        *_beside(document["document"], answered)]
-        for document, answered in found.documents}
+    made = {}
+    for document, answered in found.documents:
+        name = document["document"]
+        made[name] = [picture for make in _FORMS.get(name, ())
+                      for picture in make(answered, found.sources)]
+        drawn = {picture.name for picture in made[name]}
+        made[name] += _beside(name, answered, drawn)
+    return made
 
 
 def pictures(found) -> list:
@@ -27,8 +33,9 @@ def pictures(found) -> list:
 
 # --- any figure: what was published beside ours -------------------------------
 
-def _beside(name, answered):
-    """A picture of each figure and unit of which we have a value, too."""
+def _beside(name, answered, drawn):
+    """A picture of each figure and unit of which we have a value, too, and
+    that is not drawn."""
     rows = {}
     for each in answered:
         claim = each.claim
@@ -38,7 +45,8 @@ def _beside(name, answered):
                     answer.value for answer in each.answers
                     if answer.value is not None]))
     for (figure, unit), found in rows.items():
-        if any(row.ours for row in found):
+        if f"{name}-{figure}" not in drawn and any(
+                row.ours for row in found):
             yield Picture(
                 f"{name}-{figure}-{unit}".lower().replace("/", "-per-"),
                 f"{title(figure)}, {unit}",
@@ -71,6 +79,26 @@ def _effects(_, sources):
                 effects_plot.words(source.study),
                 lambda width_px, study=source.study: effects_plot.draw(
                     study, width_px))
+
+
+def _breakdown(_, sources):
+    """Figure 3, of records that know what their machine costs."""
+    for source in sources:
+        if source.study and source.study.design.get("price"):
+            found = plots.price(source.study)
+            yield replace(found, name=f"datamation-2011-3-{source.name}",
+                          caption=f"Figure 3, in {source.name}: "
+                          + found.caption)
+
+
+def _price_list(answered, _):
+    """Figure 1 of the memo: its list, which has no savings."""
+    claim = next(each.claim for each in answered
+                 if each.claim["id"] == "price-list")
+    parts, currency = list(claim["values"].items()), claim["unit"]
+    yield Picture("psort-2011-1", "Figure 1", "Figure 1, as published.",
+                  price_plot.words(parts, currency),
+                  lambda width_px: price_plot.draw(parts, currency, width_px))
 
 
 def _distribution(scenario, figure):
@@ -140,6 +168,7 @@ def _cells(each, label):
 
 
 _FORMS = {
-    "datamation-2011": (_effects,),
-    "psort-2011": (_distribution("cache", "2"), _distribution("platter", "3")),
+    "datamation-2011": (_breakdown, _effects),
+    "psort-2011": (_price_list, _distribution("cache", "2"),
+                   _distribution("platter", "3")),
 }

@@ -7,7 +7,7 @@ and list it here.
 from trials.base import units
 from trials.drawing.picture import Picture
 from trials.report import (bars, distribution, noise, noise_plot, overview,
-                           run_sequence, timeline)
+                           price_plot, run_sequence, timeline)
 
 
 def pictures(study) -> list:
@@ -24,6 +24,8 @@ def pictures(study) -> list:
     found.append(_run_sequence(study))
     if noise_plot.shown(study):
         found.append(_noise(study))
+    if study.design.get("price"):
+        found.append(price(study))
     return found
 
 
@@ -114,3 +116,14 @@ def _noise(study):
         _figures(study, references, noise.dependence_words)
         or noise.words(study),
         lambda width_px: noise_plot.draw(study, width_px))
+
+
+def price(study) -> Picture:
+    """The breakdown, as the study of 2011 has one of its cluster."""
+    found = study.design["price"]
+    parts, currency = price_plot.parts_of(found), found["currency"]
+    return Picture(
+        "price", "What the machine costs",
+        f"{found['total']} {currency} in all, by the list that was given.",
+        price_plot.words(parts, currency),
+        lambda width_px: price_plot.draw(parts, currency, width_px))
