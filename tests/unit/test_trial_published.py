@@ -83,6 +83,10 @@ class Records(unittest.TestCase):
         self.assertEqual("same sign, x1/3.75", verdict.of(
             effect("mtu", 75, "mtu=1500"), Answer("measured", "", 20.0)))
 
+    def test_an_effect_in_per_cent(self):
+        found = self.of(effect("mtu", 5, "mtu=1500") | {"unit": "%"})[0]
+        self.assertAlmostEqual(100 * 20 / 57, found[0].value, delta=0.1)
+
     def test_no_record_has_the_arm(self):
         self.assertEqual([[]], self.of(effect("msi", 1, "msi=off")))
 
@@ -169,7 +173,9 @@ class Words(unittest.TestCase):
             quantity.in_unit(1, "ns", "MB/s")
         for member, wanted in (("a.elapsed_ns", "ns"),
                                ("rate_bytes_per_s", "bytes/s"),
-                               ("whole_bytes", "bytes"), ("batches", "")):
+                               ("whole_bytes", "bytes"), ("batches", ""),
+                               ("passes.0.ns", "ns"),
+                               ("phases_ns.order", "ns")):
             self.assertEqual(wanted, quantity.base_of(member))
 
     def test_files_beside_records_are_passed_over(self):

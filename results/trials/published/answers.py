@@ -193,9 +193,12 @@ def _effect(sources, claim):
     for source, group in _groups(sources, ours):
         reference = source.study.reference(ours["scenario"])
         if reference and reference.count:
+            base = of(reference.samples_ns)
+            more = of(group.samples_ns) - base
+            value, unit = ((more / base, "x") if claim["unit"] == "%"
+                           else (more, "ns"))
             found.append(_measured(
-                source, _circumstances(source, group),
-                of(group.samples_ns) - of(reference.samples_ns), "ns", claim,
+                source, _circumstances(source, group), value, unit, claim,
                 _is_shown(group, ours["statistic"])))
     return found
 

@@ -17,10 +17,14 @@ _ENDINGS = {"_ns": "ns", "_s": "s", "_bytes": "bytes",
 
 
 def base_of(member: str) -> str:
-    """The unit that the last name of a path tells; a count has none."""
-    name = member.rpartition(".")[2]
-    fitting = [ending for ending in _ENDINGS if name.endswith(ending)]
-    return _ENDINGS[max(fitting, key=len)] if fitting else ""
+    """The unit that the last name of a path tells which tells one; a count has
+    none."""
+    for name in reversed(member.split(".")):
+        fitting = [ending for ending in _ENDINGS
+                   if f"_{name}".endswith(ending)]
+        if fitting:
+            return _ENDINGS[max(fitting, key=len)]
+    return ""
 
 
 def in_unit(value: float, unit: str, wanted: str) -> float:
