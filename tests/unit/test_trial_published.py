@@ -12,8 +12,8 @@ import unit
 from report_page import Page
 from trials.base.failure import Failure
 from trials.base.programs import Programs
-from trials.published import (answers, claims_page, claims_table, quantity,
-                              report, verdict)
+from trials.published import (answers, claims_page, claims_table, figures,
+                              quantity, report, verdict)
 from trials.published.answers import Answer, Answers
 
 SWEEP = "tune.mtu 9000 | 1500\ntune.read-ahead 1024 | 0\n"
@@ -38,12 +38,16 @@ def effect(name, value, arm):
 
 @functools.lru_cache
 def sources():
-    """A record of a sweep, and one of a machine."""
+    """Records of a sweep, of weak scaling and of a machine."""
     with tempfile.TemporaryDirectory() as folder:
         record = os.path.join(folder, "sweep")
         trial_samples.make_record(
             record, scenarios=("cache", "platter"), trials=12, times=times,
             sweep_text=SWEEP, records=answers.RECORDS)
+        weak = os.path.join(folder, "weak")
+        trial_samples.make_record(
+            weak, scenarios=("cache",), trials=6,
+            sweep_text="ranks.count 1 | 2 4\nscaling weak\n")
         machine = os.path.join(folder, "machine")
         os.mkdir(machine)
         lines = [{"schema": "blinktrial-measure-1", "part": "memory",
@@ -55,7 +59,7 @@ def sources():
         with open(f"{machine}/characterisation.jsonl", "w",
                   encoding="utf-8") as file:
             file.writelines(json.dumps(line) + "\n" for line in lines)
-        return [answers.read(record), answers.read(machine)]
+        return [answers.read(each) for each in (record, weak, machine)]
 
 
 @functools.lru_cache
@@ -100,6 +104,16 @@ class Records(unittest.TestCase):
             "by": "measured", "measure": "machine", "part": "memory",
             "what": "read", "setting": {"area_bytes": 1 << 28}}))[0]
         self.assertEqual([25600], [answer.value for answer in found])
+
+    def test_figures_with_ours(self):
+        found = figures.pictures(report.Report(whole().documents, sources()))
+        names = [picture.name for picture in found]
+        self.assertEqual(len(names), len(set(names)))
+        for name in ("datamation-2011-4-sweep", "psort-2011-1", "psort-2011-2",
+                     "psort-2011-3", "figure-11-weak-cache"):
+            self.assertIn(name, names)
+        for picture in found:
+            self.assertIn(picture.title, picture.svg())
 
     def test_the_order_of_effects(self):
         wanted = [effect("mtu", 75, "mtu=1500"),

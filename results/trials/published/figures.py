@@ -8,10 +8,15 @@ from dataclasses import replace
 
 import numpy as np
 
+from trials.characterise import curves, text_format
+from trials.characterise.curves import Panel, Plot
+from trials.characterise.machine_profile import Curve, Spread
 from trials.drawing import histogram, labels, style
 from trials.drawing.picture import Picture
 from trials.published import dot_plot, effects_plot
+from trials.record import design as designs
 from trials.report import plots, price_plot
+from trials.report.study import CONTROL
 
 
 def by_document(found) -> dict:
@@ -125,6 +130,47 @@ def _distribution(scenario, figure):
     return make
 
 
+def _scaling(figure):
+    """Rates where each rank has as many records, by the number of ranks."""
+    def make(answered, sources):
+        for source in sources:
+            if source.study and source.study.design.get("weak_scaling"):
+                yield from _scaling_of(source, figure)
+    return make
+
+
+def _scaling_of(source, figure):
+    study = source.study
+    for scenario in study.scenarios:
+        curve = Curve("measured", points=sorted(
+            (designs.records_of(study.design, group.name)
+             // study.design["records"], Spread.of(_rates(study, group)))
+            for group in study.of(scenario) if group.count
+            and group.role != CONTROL))
+        if len(curve.points) < 2:
+            continue
+        first = curve.points[0][1].middle / curve.points[0][0]
+        even = Curve("in proportion", points=[
+            (ranks, Spread.of([first * ranks])) for ranks, _ in curve.points])
+        plot = Plot([Panel(f"{study.label(scenario)}, {source.name}",
+                           [curve, even])], "ranks", "rate",
+                    text_format.rate_unit(text_format.largest([curve])))
+        yield Picture(
+            f"figure-{figure}-{source.name}-{scenario}",
+            f"Figure {figure}, in {source.name}",
+            f"Figure {figure}, in {source.name}: the rate of all ranks, each "
+            "with as many records; ranks of one machine share its CPUs.",
+            text_format.curve_words(curve, plot.unit),
+            lambda width_px, plot=plot: curves.draw(plot, width_px))
+
+
+def _rates(study, group):
+    """Bytes a second that each trial has sorted."""
+    moved = (designs.records_of(study.design, group.name)
+             * study.design["record_bytes"])
+    return moved * 1e9 / group.samples_ns
+
+
 def _draw_times(scenario, group, marks, width_px):
     ends_ns = [1e6 * value for _, value in marks]
     axis = histogram.Axis(group.samples_ns, np.array(ends_ns), least_ns=0)
@@ -168,6 +214,8 @@ def _cells(each, label):
 
 
 _FORMS = {
+    "tritonsort": (_scaling("11"),),
+    "depsort": (_scaling("4"),),
     "datamation-2011": (_breakdown, _effects),
     "psort-2011": (_price_list, _distribution("cache", "2"),
                    _distribution("platter", "3")),
