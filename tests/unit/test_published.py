@@ -174,6 +174,12 @@ class Memo(unittest.TestCase):
         self.assertLess(100 * self.value("daytona-run-records") / 1e9,
                         self.value("penny-memory"))
 
+    def test_the_meter_runs_too_long(self):
+        share = self.value("meter-bound-time") / (40 * 60)
+        self.assertAlmostEqual(self.checked("meter-bound"), 100 * share, 3)
+        self.assertLess(100 * share, self.value("meter-bound"))
+        self.assertGreater(self.value("joule-time"), 40 * 60)
+
 
 if __name__ == "__main__":
     unit.main()
