@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/base.h"
@@ -118,28 +119,29 @@ static void move_blocks(struct worker *worker)
 		probe->pattern == MEMORY_COPY ? half : probe->area_bytes;
 	uint64_t blocks = span / bytes;
 	uint64_t count = memory_probe_accesses(probe);
+	bool is_random = probe->pattern == MEMORY_RANDOM ||
+			 probe->pattern == MEMORY_RANDOM_WRITE;
 	uint8_t *base = worker->arena.base;
 	uint64_t sum = 0;
 
-	for (uint64_t i = 0, at = 0; i < count; i++, at++) {
-		if (at == blocks)
-			at = 0;
+	for (uint64_t i = 0, next = 0; i < count; i++) {
+		uint64_t at = is_random ? next_random(&worker->random) &
+						  (blocks - 1)
+					: next;
+		uint8_t *block = base + at * bytes;
+
+		next = next + 1 == blocks ? 0 : next + 1;
 		switch (probe->pattern) {
 		case MEMORY_READ:
-			sum += read_block(base + at * bytes, bytes);
-			break;
 		case MEMORY_RANDOM:
-			sum += read_block(base + (next_random(&worker->random) &
-						  (blocks - 1)) *
-							  bytes,
-					  bytes);
+			sum += read_block(block, bytes);
 			break;
 		case MEMORY_WRITE:
-			write_block(base + at * bytes, bytes, i);
+		case MEMORY_RANDOM_WRITE:
+			write_block(block, bytes, i);
 			break;
 		default:
-			copy_block(base + half + at * bytes, base + at * bytes,
-				   bytes);
+			copy_block(block + half, block, bytes);
 		}
 	}
 	worker->sum += sum;
@@ -191,20 +193,12 @@ static void *worker_main(void *argument)
 
 uint64_t memory_probe_accesses(const struct memory_probe *probe)
 {
-	uint64_t bytes = probe->pattern == MEMORY_CHASE
-				 ? MEMORY_PROBE_LINE_BYTES
-				 : probe->block_bytes;
-
-	return MAX(1, probe->round_bytes / bytes);
+	return MAX(1, probe->round_bytes / probe->block_bytes);
 }
 
 uint64_t memory_probe_moved_bytes(const struct memory_probe *probe)
 {
-	uint64_t bytes = probe->pattern == MEMORY_CHASE
-				 ? MEMORY_PROBE_LINE_BYTES
-				 : probe->block_bytes;
-
-	return memory_probe_accesses(probe) * bytes;
+	return memory_probe_accesses(probe) * probe->block_bytes;
 }
 
 /* The threads that were started wait at the barrier for those that were not, so

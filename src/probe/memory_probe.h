@@ -9,6 +9,7 @@
  *      copy    the lower half of the area to the upper one, in order; moved
  *              bytes are counted once
  *      random  as read, but the next block is anywhere: many are under way
+ *      random-write    as write, but the next block is anywhere
  *      chase   one word of a line tells where the next line is, so that one
  *              access waits for the one before: latency, not rate
  *
@@ -26,7 +27,7 @@
 #include "base/failure.h"
 #include "system/topology.h"
 
-/* The smallest block of "random": memory is moved in lines of this size. */
+/* The smallest block: memory is moved in lines of this size. */
 #define MEMORY_PROBE_LINE_BYTES 64
 #define MEMORY_PROBE_THREADS_MAX 256
 
@@ -34,7 +35,9 @@ enum memory_pattern {
 	MEMORY_READ,
 	MEMORY_WRITE,
 	MEMORY_COPY,
+	/* These move lines unless they are told a larger block. */
 	MEMORY_RANDOM,
+	MEMORY_RANDOM_WRITE,
 	MEMORY_CHASE,
 };
 
@@ -42,7 +45,8 @@ struct memory_probe {
 	enum memory_pattern pattern;
 	uint64_t area_bytes; /* of each thread: a power of two, 2 blocks or more
 			      */
-	uint64_t block_bytes; /* a power of two, a line at least */
+	uint64_t block_bytes; /* a power of two, a line at least; a chase's is
+				 one */
 	unsigned threads;     /* 1 .. MEMORY_PROBE_THREADS_MAX */
 	unsigned rounds;
 	/* A round goes over the area as often as it takes to move these bytes.

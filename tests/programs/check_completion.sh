@@ -152,7 +152,7 @@ case_values()
 	expect_all 'blinksort --transport=' udp mpi
 	expect_all 'blinksort --by-reference=' no yes auto
 	expect_all 'blinksort --compress=z' zstd
-	expect_all 'blinkprobe memory --pattern=r' read random
+	expect_all 'blinkprobe memory --pattern=r' read random random-write
 	expect_all 'blinkreport --format=h' html hyperfine hlog
 	expect_all 'blinkreport compare --format=' text json
 	expect_all 'blinkreport model --scenario=' platter cache pagecache

@@ -398,7 +398,7 @@ numbers are little endian without be" \
 	done
 	refused "--area=100K: not a power of two" \
 		blinkprobe memory --area=100K
-	refused "--pattern=up: not read, write, copy, random or chase" \
+	refused "--pattern=up: not read, write, copy, random, random-write or chase" \
 		blinkprobe memory --pattern=up
 	refused "--processes=-1: not a number from 0 to 2147483647" \
 		blinkd --processes -1

@@ -30,7 +30,7 @@ case_memory()
 {
 	local pattern
 
-	for pattern in read write copy random chase; do
+	for pattern in read write copy random random-write chase; do
 		"$PROBE" memory --pattern=$pattern --area=64K --bytes=1M \
 			--rounds=3 --threads=2 >out
 		expect_json "memory $pattern 65536 2 1048576 3 True" \

@@ -54,6 +54,21 @@ def _memory(add, rng):
                  for _ in range(7)])
 
 
+def _memory_blocks(add, rng):
+    """Of all but random reading."""
+    for threads in (1, 16):
+        gain = 1 if threads == 1 else 9
+        for what, first, last in (("read", 13, 14), ("write", 9, 9),
+                                  ("random-write", 1.5, 9)):
+            for step, block in enumerate(BLOCKS):
+                rate = gain * _falling(first, last, step, len(BLOCKS), rng)
+                add("memory", what, {
+                    "area_bytes": AREAS[-1], "block_bytes": block,
+                    "threads": threads}, "bytes/s",
+                    [round(rate * 1e9 * rng.uniform(0.95, 1.05))
+                     for _ in range(7)])
+
+
 # Of 16 CPUs; memory has hardly more for more than eight.
 THREADS = {2: 1.9, 4: 3.6, 8: 8.8}
 # (CPUs' node, memory's): ns of an access, part of the local rate.
@@ -179,6 +194,7 @@ def make(folder, hosts=(), without=(), files=FILES, seed=1):
     _memory_saturation(add, random.Random(seed))
     _memory_by_node(add, random.Random(seed))
     _starts(add, rng)
+    _memory_blocks(add, random.Random(seed))
     _disk(add, rng)
     _files(add, files)
     _network(add, rng, hosts)

@@ -88,7 +88,7 @@ class Figures(Folder):
         found = shown(machine_profile.read)
         self.assertEqual(
             [len(profile_samples.AREAS)] * 8,
-            [len(curve.points) for _, group in found.memory_by_threads()
+            [len(curve.points) for _, group in found.by_threads(found.memory)
              for curve in group])
         self.assertEqual([1, 2, 4, 8, 16], [
             threads for threads, _ in found.thread_rates[0].points])
@@ -118,9 +118,13 @@ class Figures(Folder):
     def test_threads_between_have_no_curves_of_their_own(self):
         found = shown(machine_profile.read)
         self.assertEqual(["1 thread", "all 16 CPUs"], [
-            words for words, _ in found.memory_by_threads()])
-        self.assertEqual([(1, 7), (16, 7)], [
-            (curve.threads, len(curve.points)) for curve in found.blocks])
+            words for words, _ in found.by_threads(found.memory)])
+        self.assertEqual(
+            {(threads, name, 7) for threads in (1, 16) for name in (
+                "sequential read", "sequential write", "random read",
+                "random write")},
+            {(curve.threads, curve.name, len(curve.points))
+             for curve in found.blocks})
 
     def test_few_threads_have_nearly_all_of_the_rate(self):
         for rates, words in (((10, 17, 18), "from 2 threads on"),

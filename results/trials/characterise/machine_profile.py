@@ -20,10 +20,12 @@ from trials.report import machine_facts
 TOPICS = ("memory", "threads", "blocks", "access", "nodes", "transfers",
           "positions", "files", "start", "round-trip", "throughput")
 ORDERLY = ("read", "write", "copy")
-# A cache's line: the block of what goes by area.
-LINE_BYTES = 64
+# The blocks of what goes by area: those that blinkprobe takes unless told.
+AREA_BLOCKS = {"read": 4096, "write": 4096, "copy": 4096, "random": 64}
 TRANSFER_WORDS = {"read": "sequential read", "randread": "random read",
                   "write": "sequential write", "randwrite": "random write"}
+BLOCK_WORDS = {"read": "sequential read", "random": "random read",
+               "write": "sequential write", "random-write": "random write"}
 
 
 @dataclass(frozen=True)
@@ -158,8 +160,7 @@ class Profile:
         self.node_pairs = _node_pairs(by_node)
         self.memory = _memory_curves(memory)
         self.thread_area_bytes, self.thread_rates = _thread_curves(memory)
-        self.blocks_area_bytes, self.blocks = _block_curves(
-            memory, self.threads_words)
+        self.blocks_area_bytes, self.blocks = _block_curves(memory)
         self.access = _access_curves(memory, self.threads_words)
         self.transfers = _transfer_curves(disk)
         self.stream_rates = _stream_rates(disk)
@@ -209,11 +210,11 @@ class Profile:
         return f"all {threads} CPUs" if threads == self.thread_counts[-1] \
             else f"{threads} threads"
 
-    def memory_by_threads(self) -> list:
+    def by_threads(self, curves) -> list:
         """(words, curves) of one thread, and of one for each CPU; those
         between have the largest area only."""
         groups = [(self.threads_words(threads),
-                   [c for c in self.memory if c.threads == threads])
+                   [c for c in curves if c.threads == threads])
                   for threads in sorted({*self.thread_counts[:1],
                                          *self.thread_counts[-1:]})]
         return [(words, group) for words, group in groups if group]
@@ -279,9 +280,8 @@ def _all_samples(lines):
 
 
 def _memory_curves(memory):
-    lines = [x for x in memory if x["what"] in ORDERLY
-             or (x["what"] == "random"
-                 and x["setting"]["block_bytes"] == LINE_BYTES)]
+    lines = [x for x in memory if x["setting"]["block_bytes"]
+             == AREA_BLOCKS.get(x["what"])]
     return _curves(lines, lambda x: "random lines" if x["what"] == "random"
                    else x["what"], "area_bytes", _all_samples)
 
@@ -329,7 +329,7 @@ def _node_pairs(lines) -> list:
     return [pairs[key] for key in sorted(pairs)]
 
 
-def _block_curves(memory, name_of):
+def _block_curves(memory):
     """(area, curves) of the area of which there are the most blocks, and of
     the numbers of threads with more than one of these."""
     blocks = {}
@@ -341,10 +341,9 @@ def _block_curves(memory, name_of):
     if area is None or len(blocks[area]) < 2:
         return None, []
     curves = _curves(
-        [x for x in memory if x["what"] == "random"
+        [x for x in memory if x["what"] in BLOCK_WORDS
          and x["setting"]["area_bytes"] == area],
-        lambda x: name_of(x["setting"]["threads"]), "block_bytes",
-        _all_samples)
+        lambda x: BLOCK_WORDS[x["what"]], "block_bytes", _all_samples)
     return area, [c for c in curves if len(c.points) > 1] or curves
 
 
@@ -418,11 +417,12 @@ def _topics(line) -> tuple:
     part, what = line["part"], line["what"]
     if part == "memory" and _is_by_node(line):
         return ("nodes",)
-    if part == "memory" and what == "random":
-        fine = line["setting"].get("block_bytes") in (None, LINE_BYTES)
-        return ("memory",) if fine else ("blocks",)
+    if part == "memory" and what == "chase":
+        return ("access",)
     if part == "memory":
-        return ("access",) if what == "chase" else ("memory",)
+        by_area = line["setting"].get("block_bytes") in (
+            None, AREA_BLOCKS.get(what))
+        return ("memory",) if by_area else ("blocks",)
     if part == "disk":
         if what == "rate":
             return "transfers", "positions"

@@ -1,7 +1,7 @@
 """What the parts of the machine take, before its sorts are compared.
 
-    memory         rates in order and at random, by area, by block and by
-                   number of threads; the time of one access; both from each
+    memory         rates in order and at random, by area, by number of threads
+                   and, of reading and writing, by block; the time of one access; both from each
                    NUMA node's CPUs to each node's memory
     start          of a program that does nothing, and of the sorter
     disk           rate by transfer size, and by position: where the fast rim is
@@ -171,6 +171,7 @@ PROBE_THREADS_MAX = 256
 # CPU.
 THREAD_PATTERNS = ("read", "write", "copy", "random")
 NODE_PATTERNS = ("read", "copy", "chase")
+BLOCK_PATTERNS = ("read", "write", "random", "random-write")
 # At least this part of an area must lie on the node that it was made for.
 PLACED_PART = 0.99
 
@@ -180,12 +181,13 @@ def _memory(job, measures):
     allowed = os.sched_getaffinity(0)
     cpus = len(allowed)
     for threads in sorted({1, cpus}):
-        for pattern in ("read", "write", "copy", "random", "chase"):
+        for pattern in (*THREAD_PATTERNS, "chase"):
             for area in job.scale.areas_bytes:
                 _memory_probe(job, measures, pattern, area, None, threads)
-        for block in job.scale.blocks_bytes:
-            _memory_probe(job, measures, "random",
-                          job.scale.blocks_area_bytes, block, threads)
+        for pattern in BLOCK_PATTERNS:
+            for block in job.scale.blocks_bytes:
+                _memory_probe(job, measures, pattern,
+                              job.scale.blocks_area_bytes, block, threads)
     for threads in thread_counts(cpus)[1:-1]:
         for pattern in THREAD_PATTERNS:
             _memory_probe(job, measures, pattern, job.scale.areas_bytes[-1],

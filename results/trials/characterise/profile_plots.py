@@ -10,7 +10,7 @@ TITLES = {
     "memory": "Memory: rates by area",
     "threads": "Memory: rates by number of threads",
     "nodes": "Memory: from each NUMA node to each",
-    "blocks": "Memory: random rates by block",
+    "blocks": "Memory: rates by block, in order and at random",
     "access": "Memory: the time of one access",
     "transfers": "Disk: rates by size of transfer",
     "positions": "Disk: rates by place",
@@ -53,7 +53,7 @@ def _of_curves(topic, plot, caption):
 def _memory(profile):
     if not profile.memory:
         return None
-    plot = Plot([Panel(*each) for each in profile.memory_by_threads()],
+    plot = Plot([Panel(*each) for each in profile.by_threads(profile.memory)],
                 "area of each thread, bytes", "rate",
                 text_format.rate_unit(text_format.largest(profile.memory)))
     return _of_curves("memory", plot, (
@@ -78,12 +78,13 @@ def _blocks(profile):
     if not profile.blocks:
         return None
     area = text_format.size_words(profile.blocks_area_bytes)
-    plot = Plot([Panel(f"area of {area}", profile.blocks)],
+    plot = Plot([Panel(*each) for each in profile.by_threads(profile.blocks)],
                 "block, bytes", "rate",
                 text_format.rate_unit(text_format.largest(profile.blocks)))
     return _of_curves("blocks", plot, (
-        f"Blocks in any order of an area of {area} for each thread: how large "
-        f"one must be before its place does not matter. {_SPREAD}"))
+        f"Blocks of an area of {area} for each thread, one behind the other "
+        "and in any order: how large one must be before its place does not "
+        f"matter. {_SPREAD}"))
 
 
 def _access(profile):

@@ -78,7 +78,7 @@ class Tables:
                 for at in sorted(set().union(*known))])
 
     def _memory(self):
-        for words, group in self.found.memory_by_threads():
+        for words, group in self.found.by_threads(self.found.memory):
             yield from self._curves(f"memory, {words}", "area", group)
 
     def _threads(self):
@@ -88,8 +88,9 @@ class Tables:
 
     def _blocks(self):
         area = text_format.size_words(self.found.blocks_area_bytes or 0)
-        return self._curves(f"memory, random blocks of {area}", "block",
-                            self.found.blocks)
+        for words, group in self.found.by_threads(self.found.blocks):
+            yield from self._curves(f"memory, blocks of {area}, {words}",
+                                    "block", group)
 
     def _access(self):
         return self._curves("memory, one access", "area", self.found.access,

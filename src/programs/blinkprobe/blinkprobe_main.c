@@ -51,12 +51,12 @@ static const char help[] =
 "Measure one thing, repeatedly, and print all samples as JSON.\n"
 "\n"
 "memory: read or write memory\n"
-"  --pattern=KIND    read, write or copy in order; read blocks in random order\n"
-"                    (random), or lines that each name the next one (chase);\n"
-"                    (read)\n"
+"  --pattern=KIND    read, write or copy in order; read or write blocks in random\n"
+"                    order (random, random-write); or read lines that each name\n"
+"                    the next one (chase); (read)\n"
 "  --area=SIZE       give each thread this area, a power of two (64M)\n"
-"  --block=SIZE      read blocks of this size, a power of two from 64 (4K;\n"
-"                    random: 64)\n"
+"  --block=SIZE      move blocks of this size, a power of two from 64 (4K;\n"
+"                    at random: 64)\n"
 "  --bytes=SIZE      move SIZE bytes in a round (256M; chase: 16M)\n"
 "  --threads=N       use N threads (1)\n"
 "  --cpu-node=N      run them on CPUs of NUMA node N\n"
@@ -129,8 +129,8 @@ enum {
 	OPTION_PARENT,
 };
 
-static const char *const patterns[] = { "read", "write", "copy", "random",
-					"chase" };
+static const char *const patterns[] = { "read",	  "write",	  "copy",
+					"random", "random-write", "chase" };
 
 /* --- the command line ----------------------------------------------------- */
 
@@ -351,7 +351,7 @@ static int complete_memory_probe(struct options *options,
 
 	if (memory->block_bytes == 0)
 		memory->block_bytes =
-			chases || memory->pattern == MEMORY_RANDOM
+			memory->pattern >= MEMORY_RANDOM
 				? MEMORY_PROBE_LINE_BYTES
 				: MAX(MEMORY_PROBE_LINE_BYTES,
 				      MIN(4 * KIB, memory->area_bytes / 2));
