@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "base/clock.h"
@@ -23,11 +24,15 @@
 #define PAYLOAD_BYTES_MAX (DATAGRAM_BATCH_BYTES_MAX - HEADER_BYTES)
 #define ROOM_BYTES ((uint32_t)16 << 20)
 
-enum kind { PING = 1, STREAM, COUNT, END };
+/* Of each question but a ping, and of the answer. */
+#define ASK_BYTES 24
+
+enum kind { PING = 1, STREAM, COUNT, END, TCP };
 
 struct prober {
 	const struct network_probe *probe;
 	struct datagram_socket socket;
+	int listener; /* does not wait; -1: rank 0, or there is none */
 	struct udp_wire_keys keys;
 	crc32c_fn *crc32c;
 	uint64_t serial; /* of the last question */
@@ -87,7 +92,8 @@ static bool open_datagram(struct prober *prober, uint8_t *bytes, size_t count,
 
 static void wait_readable(const struct prober *prober, uint64_t until_ns)
 {
-	struct pollfd readable = { prober->socket.fd, POLLIN, 0 };
+	struct pollfd readable[] = { { prober->socket.fd, POLLIN, 0 },
+				     { prober->listener, POLLIN, 0 } };
 	uint64_t now_ns = clock_now_ns();
 	struct timespec timeout = { 0, 0 };
 
@@ -95,7 +101,7 @@ static void wait_readable(const struct prober *prober, uint64_t until_ns)
 		timeout.tv_sec = (time_t)((until_ns - now_ns) / 1000000000);
 		timeout.tv_nsec = (long)((until_ns - now_ns) % 1000000000);
 	}
-	ppoll(&readable, 1, &timeout, NULL);
+	ppoll(readable, ARRAY_LEN(readable), &timeout, NULL);
 }
 
 /* What came next, if anything did until then: its segments lie in room.
@@ -227,26 +233,106 @@ static void send_stream(struct prober *prober, unsigned rank,
 	}
 }
 
+/* What arrived of the last stream or connection. */
+static int ask_count(struct prober *prober, unsigned rank,
+		     struct network_arrival *arrival, struct failure *failure)
+{
+	const uint8_t *answer = prober->room + HEADER_BYTES;
+	uint64_t serial = prober->serial;
+	uint32_t repeats = 0;
+	int error = ask(prober, rank, COUNT, ASK_BYTES, &repeats, failure);
+
+	if (error == 0 && load_le64(answer) == serial) {
+		arrival->bytes = load_le64(answer + 8);
+		arrival->ns = load_le64(answer + 16);
+	}
+	return error;
+}
+
 static int stream(struct prober *prober, unsigned rank,
 		  struct network_figures *figures, struct failure *failure)
 {
 	const struct rank *ranks = prober->probe->rank;
 	size_t path_bytes = datagram_payload_bytes(&ranks->addresses[0],
 						   &ranks->addresses[rank]);
-	uint32_t repeats = 0;
-	int error;
 
 	if (path_bytes <= HEADER_BYTES)
 		return peer_failed(prober, rank, failure, "has no route");
 	figures->payload_bytes =
 		(uint32_t)MIN(path_bytes - HEADER_BYTES, PAYLOAD_BYTES_MAX);
 	send_stream(prober, rank, figures->payload_bytes);
-	error = ask(prober, rank, COUNT, 16, &repeats, failure);
-	if (error)
-		return error;
-	figures->arrived_bytes = load_le64(prober->room + HEADER_BYTES);
-	figures->arrived_ns = load_le64(prober->room + HEADER_BYTES + 8);
-	return 0;
+	return ask_count(prober, rank, &figures->udp, failure);
+}
+
+/* A TCP socket of this rank.  Its calls, and those of the connections that it
+ * accepts, wait no longer than the deadline.  -errno on failure. */
+static int tcp_open(const struct prober *prober, int flags, uint16_t port)
+{
+	const struct network_probe *probe = prober->probe;
+	struct timeval wait = { (time_t)(probe->deadline_ns / 1000000000), 0 };
+	struct address local = probe->rank->addresses[probe->rank->rank];
+	int fd = socket(local.socket.ss_family,
+			SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
+	int yes = 1, error;
+
+	if (fd < 0)
+		return -errno;
+	address_set_port(&local, port);
+	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
+	if (bind(fd, (struct sockaddr *)&local.socket, local.length) == 0)
+		return fd;
+	error = -errno;
+	close(fd);
+	return error;
+}
+
+/* The other rank closes the connection when it has read all.  Each call sends
+ * from the beginning of the batch: a hello, of which only the first one is read
+ * as such, and zeros. */
+static int tcp_send(struct prober *prober, unsigned rank, int fd)
+{
+	uint64_t left = prober->probe->stream_bytes + HEADER_BYTES + ASK_BYTES;
+	struct address to;
+
+	address_of(prober, rank, &to);
+	memset(prober->batch, 0, DATAGRAM_BATCH_BYTES_MAX);
+	seal(prober, TCP, rank, ++prober->serial, prober->batch, ASK_BYTES);
+	if (connect(fd, (struct sockaddr *)&to.socket, to.length) < 0)
+		return -errno;
+	while (left > 0) {
+		ssize_t sent = send(fd, prober->batch,
+				    MIN(left, DATAGRAM_BATCH_BYTES_MAX),
+				    MSG_NOSIGNAL);
+
+		if (sent < 0)
+			return -errno;
+		left -= (uint64_t)sent;
+	}
+	/* In case the other one sends something. */
+	errno = EPROTO;
+	return shutdown(fd, SHUT_WR) < 0 || recv(fd, prober->room, 1, 0) != 0
+		       ? -errno
+		       : 0;
+}
+
+/* Whatever prevents a connection is told in figures. */
+static int tcp_stream(struct prober *prober, unsigned rank,
+		      struct network_figures *figures, struct failure *failure)
+{
+	int fd = tcp_open(prober, 0, 0);
+	int why = fd < 0 ? fd : tcp_send(prober, rank, fd), error = 0;
+
+	if (fd >= 0)
+		close(fd);
+	if (why == 0)
+		error = ask_count(prober, rank, &figures->tcp, failure);
+	if (why == 0 && figures->tcp.ns == 0)
+		why = -EPROTO; /* another process has read it */
+	figures->tcp_error = why == -EAGAIN || why == -EINPROGRESS ? -ETIMEDOUT
+								   : why;
+	return error;
 }
 
 static int ask_rank(struct prober *prober, unsigned rank,
@@ -260,10 +346,13 @@ static int ask_rank(struct prober *prober, unsigned rank,
 
 	if (error == 0)
 		error = ping(prober, rank, figures, failure);
-	if (error == 0 && prober->probe->stream_bytes > 0)
+	if (error == 0 && prober->probe->stream_bytes > 0) {
 		error = stream(prober, rank, figures, failure);
+		if (error == 0)
+			error = tcp_stream(prober, rank, figures, failure);
+	}
 	if (error == 0)
-		error = ask(prober, rank, END, 16, &repeats, failure);
+		error = ask(prober, rank, END, ASK_BYTES, &repeats, failure);
 	return error;
 }
 
@@ -294,13 +383,49 @@ static void answer(struct prober *prober, const struct udp_wire_data *data,
 	uint8_t *payload = prober->batch + HEADER_BYTES;
 
 	memcpy(payload, prober->room + HEADER_BYTES, data->length);
-	if (data->epoch == COUNT && data->length >= 16) {
-		store_le64(payload, count->bytes);
-		store_le64(payload + 8, count->last_ns - count->first_ns);
+	if (data->epoch == COUNT && data->length >= ASK_BYTES) {
+		store_le64(payload, count->serial);
+		store_le64(payload + 8, count->bytes);
+		store_le64(payload + 16, count->last_ns - count->first_ns);
 	}
 	send_one(prober, data->source,
 		 seal(prober, (enum kind)data->epoch, data->source,
 		      data->offset, prober->batch, data->length));
+}
+
+/* Read a connection to its end. */
+static void tcp_read(struct prober *prober, int fd, struct stream_count *count)
+{
+	size_t bytes = HEADER_BYTES + ASK_BYTES;
+	struct udp_wire_data data;
+	ssize_t got = recv(fd, prober->room, bytes, MSG_WAITALL);
+
+	if (got != (ssize_t)bytes ||
+	    !open_datagram(prober, prober->room, bytes, &data) ||
+	    data.source != 0 || data.epoch != TCP)
+		return;
+	*count = (struct stream_count){ .serial = data.offset,
+					.first_ns = clock_now_ns() };
+	do {
+		count->last_ns = clock_now_ns();
+		got = recv(fd, prober->room, DATAGRAM_BATCH_BYTES_MAX, 0);
+		count->bytes += (uint64_t)MAX(got, 0);
+	} while (got > 0);
+}
+
+/* Take a connection; false: none has come. */
+static bool tcp_accept(struct prober *prober, struct stream_count *count)
+{
+	struct address from = { .length = sizeof(from.socket) };
+	int fd = accept4(prober->listener, (struct sockaddr *)&from.socket,
+			 &from.length, SOCK_CLOEXEC);
+
+	if (fd < 0)
+		return false;
+	if (address_is_same_host(&from, &prober->probe->rank->addresses[0]))
+		tcp_read(prober, fd, count);
+	close(fd);
+	return true;
 }
 
 /* All segments of a received batch have the same kind. */
@@ -342,9 +467,10 @@ static int answer_all(struct prober *prober, struct failure *failure)
 		if (receive(prober, give_up_ns, &head) < 0)
 			return peer_failed(prober, 0, failure,
 					   "cannot be heard");
-		if (head.total_bytes == 0)
+		if (head.total_bytes > 0)
+			ended |= answer_segments(prober, &head, &count);
+		else if (!tcp_accept(prober, &count))
 			continue;
-		ended |= answer_segments(prober, &head, &count);
 		give_up_ns = clock_now_ns() + (ended ? 3 * ASK_NS : silent_ns);
 	}
 	return ended ? 0 : peer_failed(prober, 0, failure, "is silent");
@@ -365,13 +491,23 @@ static int prober_open(struct prober *prober, struct failure *failure)
 	prober->room = prober->batch + DATAGRAM_BATCH_BYTES_MAX;
 	prober->crc32c = crc32c_kernel(cpu_level_detect());
 	address_of(prober, prober->probe->rank->rank, &local);
-	return datagram_open(&prober->socket, &local, &options, failure);
+	error = datagram_open(&prober->socket, &local, &options, failure);
+	if (error == 0 && prober->probe->rank->rank > 0) {
+		/* Rank 0 will tell if there is none. */
+		prober->listener = tcp_open(prober, SOCK_NONBLOCK,
+					    address_port(&local));
+		if (prober->listener >= 0)
+			(void)listen(prober->listener, 1);
+	}
+	return error;
 }
 
 int network_probe_run(const struct network_probe *probe,
 		      struct network_figures *figures, struct failure *failure)
 {
-	struct prober prober = { .probe = probe, .socket.fd = -1 };
+	struct prober prober = { .probe = probe,
+				 .socket.fd = -1,
+				 .listener = -1 };
 	int error = prober_open(&prober, failure);
 
 	if (error == 0 && probe->rank->rank > 0)
@@ -382,6 +518,8 @@ int network_probe_run(const struct network_probe *probe,
 		error = ask_rank(&prober, i, &figures[i], failure);
 	if (prober.socket.fd >= 0)
 		datagram_close(&prober.socket);
+	if (prober.listener >= 0)
+		close(prober.listener);
 	free(prober.batch);
 	return error;
 }

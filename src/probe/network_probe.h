@@ -8,12 +8,14 @@
  *
  *      ping    comes back as it is
  *      stream  one of a batch, as fast as they can be sent; counted
- *      count   answered with how many bytes of the stream came, and how long
- *              after its first the last one
+ *      tcp     the first bytes of a connection, which is counted, too
+ *      count   answered with the serial of the last stream or connection, how
+ *              many of its bytes came, and how long after the first the last
  *      end     answered, and the answering rank is done
  *
  * Lost pings and counts are sent again; lost bytes of a stream are what is
- * measured.
+ * measured.  A rank takes connections from rank 0's address, at the port of its
+ * datagrams, and closes those that begin otherwise.
  */
 #ifndef NETWORK_PROBE_H
 #define NETWORK_PROBE_H
@@ -32,13 +34,18 @@ struct network_probe {
 	uint64_t deadline_ns;  /* the probe fails if a rank is silent longer */
 };
 
+struct network_arrival {
+	uint64_t bytes; /* payload */
+	uint64_t ns;	/* from the first to the last; 0: nothing came */
+};
+
 /* What rank 0 saw of one rank. */
 struct network_figures {
 	uint64_t *round_trip_ns; /* the caller's, rounds of them */
 	uint32_t lost_pings;	 /* had to be sent again */
 	uint32_t payload_bytes;	 /* of a datagram of the stream */
-	uint64_t arrived_bytes;	 /* payload */
-	uint64_t arrived_ns;
+	struct network_arrival udp, tcp;
+	int tcp_error; /* -errno: there is no connection */
 };
 
 /* Rank 0 sets figures[i] for each rank i from 1 on.  Other ranks reply until

@@ -210,6 +210,61 @@ case_network()
 		min(p['round_trip_ns']) > 0 for p in d['peers'])" first
 	expect_json "True" "all(0 < p['arrived_bytes'] <= (1 << 20) + 65507 and
 		p['arrived_ns'] > 0 for p in d['peers'])" first
+	expect_json "[(1048576, True, None), (1048576, True, None)]" \
+		"[(p['tcp_arrived_bytes'], p['tcp_arrived_ns'] > 0, p['tcp_why'])
+		for p in d['peers']]" first
+}
+
+# on_loopback RANK: one of two
+on_loopback()
+{
+	"$PROBE" network --nodes=127.0.0.1,127.0.0.2 --key-file=key \
+		--rounds=1 --bytes=1M --rank="$1"
+}
+
+# Rank 1 has no listener, since something else has its port: rank 0 has the
+# figures of UDP.
+case_network_without_tcp()
+{
+	local holder
+
+	"$BIN/blinksh" keygen key
+	mkfifo bound
+	python3 -c 'import signal, socket
+taken = socket.socket()
+taken.bind(("127.0.0.2", 32001))
+print(flush=True)
+signal.pause()' >bound &
+	holder=$!
+	read -r <bound
+	on_loopback 1 >out.1 &
+	on_loopback 0 >out
+	wait $!
+	kill "$holder"
+	expect_json "[(True, None, None, 'Connection refused')]" \
+		"[(p['arrived_bytes'] > 0, p['tcp_arrived_bytes'],
+		p['tcp_arrived_ns'], p['tcp_why']) for p in d['peers']]" out
+}
+
+# A connection that does not begin as rank 0's is closed.
+case_network_tcp_stranger()
+{
+	"$BIN/blinksh" keygen key
+	on_loopback 1 >out.1 &
+	wait_until is_turned_away
+	on_loopback 0 >out
+	wait $!
+	expect_json "[(1048576, None)]" \
+		"[(p['tcp_arrived_bytes'], p['tcp_why']) for p in d['peers']]" out
+}
+
+is_turned_away()
+{
+	(
+		exec {stranger}<>/dev/tcp/127.0.0.2/32001
+		printf '%0100d' 0 >&"$stranger"
+		! read -r <&"$stranger"
+	) 2>/dev/null
 }
 
 case_network_silent()
@@ -332,6 +387,8 @@ else
 	skip probe_run_counters "perf_event_paranoid is above 2"
 fi
 check probe_network case_network
+check probe_network_without_tcp case_network_without_tcp
+check probe_network_tcp_stranger case_network_tcp_stranger
 check probe_network_silent case_network_silent
 check probe_network_stranger case_network_stranger
 check probe_noise case_noise

@@ -178,6 +178,9 @@ def _network(add, rng, hosts):
             "payload_bytes": 8928, "sent_bytes": 64 * MIB,
             "arrived_bytes": 64 * MIB - 8928 * 7 * (rank - 1)}, "bytes/s",
             [round(1.17e9 * rng.uniform(0.9, 1.0))], host=host)
+        add("network", "tcp throughput", shared | {
+            "sent_bytes": 64 * MIB, "arrived_bytes": 64 * MIB}, "bytes/s",
+            [1_180_000_000 + rank], host=host)
 
 
 def make(folder, hosts=(), without=(), files=FILES, seed=1):
@@ -191,10 +194,10 @@ def make(folder, hosts=(), without=(), files=FILES, seed=1):
             measures.add(part, what, *rest, host=host)
 
     _memory(add, rng)
+    _memory_blocks(add, random.Random(seed))
     _memory_saturation(add, random.Random(seed))
     _memory_by_node(add, random.Random(seed))
     _starts(add, rng)
-    _memory_blocks(add, random.Random(seed))
     _disk(add, rng)
     _files(add, files)
     _network(add, rng, hosts)

@@ -86,7 +86,9 @@ def _network(profile):
         low, high = map(text_format.time_words, (min(trips), max(trips)))
         yield (f"round trip, {where}",
                low if low == high else f"{low} to {high}")
-    rates = [s.spread.middle for s in profile.throughputs]
-    if rates:
-        yield (f"throughput, {where}",
-               text_format.rate_words(min(rates), max(rates)))
+    for words, series in (("throughput", profile.throughputs),
+                          ("TCP throughput", profile.tcp_throughputs)):
+        rates = [s.spread.middle for s in series]
+        if rates:
+            yield (f"{words}, {where}",
+                   text_format.rate_words(min(rates), max(rates)))

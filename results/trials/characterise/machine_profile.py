@@ -170,7 +170,9 @@ class Profile:
         self.files = [self._file(x) for x in made if x["part"] == "extents"]
         self.starts = _series(made, "start")
         self.round_trips = _series(made, "network", "round trip")
-        self.throughputs = _series(made, "network", "throughput")
+        self.throughputs = _series(made, "network", "throughput", ", UDP")
+        self.tcp_throughputs = _series(made, "network", "tcp throughput",
+                                       ", TCP")
         self.refusals = _refusals(lines)
 
     @property
@@ -405,8 +407,8 @@ def _place(line):
 
 # --- the rest -----------------------------------------------------------------
 
-def _series(made, part, what=None):
-    return [Series(units.printable(line["host"] or line["what"]),
+def _series(made, part, what=None, by=""):
+    return [Series(units.printable(line["host"] or line["what"]) + by,
                    np.array(line["samples"], dtype=float), line["setting"])
             for line in made
             if line["part"] == part and what in (None, line["what"])]
@@ -429,8 +431,9 @@ def _topics(line) -> tuple:
         return ("positions",) if what in ("position", "extent") \
             else ("transfers",)
     if part == "network":
-        # Both figures come of one call.
-        return "round-trip", "throughput"
+        # Round trips and throughput come of one call.
+        return ("throughput",) if what == "tcp throughput" \
+            else ("round-trip", "throughput")
     return ({"extents": "files"}.get(part, part),)
 
 

@@ -6,7 +6,8 @@
     start          of a program that does nothing, and of the sorter
     disk           rate by transfer size, and by position: where the fast rim is
     extents        where a given file lies on its disk
-    network        round trips and throughput, between nodes or on loopback
+    network        round trips and throughput by UDP and TCP, between nodes or
+                   on loopback
 
 DIR/characterisation.jsonl has a line for each measurement, all of one form:
 
@@ -170,8 +171,8 @@ PROBE_THREADS_MAX = 256
 # These patterns show where memory saturates between one thread and one for each
 # CPU.
 THREAD_PATTERNS = ("read", "write", "copy", "random")
-NODE_PATTERNS = ("read", "copy", "chase")
 BLOCK_PATTERNS = ("read", "write", "random", "random-write")
+NODE_PATTERNS = ("read", "copy", "chase")
 # At least this part of an area must lie on the node that it was made for.
 PLACED_PART = 0.99
 
@@ -468,14 +469,19 @@ def _network(job, measures):
                    "lost": peer["lost_pings"]}
         measures.add("network", "round trip", setting, "ns",
                      peer["round_trip_ns"], host=peer["host"])
-        if peer["arrived_ns"]:
-            rate = round(peer["arrived_bytes"] * 1e9 / peer["arrived_ns"])
-            measures.add("network", "throughput", {
-                "rank": peer["rank"], "loopback": not job.hosts,
-                "payload_bytes": peer["payload_bytes"],
-                "sent_bytes": found["stream_bytes"],
-                "arrived_bytes": peer["arrived_bytes"],
-            }, "bytes/s", [rate], host=peer["host"])
+        for what, by, payload in (
+                ("throughput", "", {"payload_bytes": peer["payload_bytes"]}),
+                ("tcp throughput", "tcp_", {})):
+            arrived, ns = peer[f"{by}arrived_bytes"], peer[f"{by}arrived_ns"]
+            if ns:
+                measures.add("network", what, {
+                    "rank": peer["rank"], "loopback": not job.hosts,
+                    "sent_bytes": found["stream_bytes"],
+                    "arrived_bytes": arrived} | payload, "bytes/s",
+                    [round(arrived * 1e9 / ns)], host=peer["host"])
+        if peer["tcp_why"]:
+            measures.refuse("network", "tcp throughput",
+                            f"{peer['host']}: {peer['tcp_why']}")
 
 
 def _between_nodes(job):

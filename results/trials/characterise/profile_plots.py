@@ -180,14 +180,14 @@ def _round_trips(profile):
 
 
 def _throughput(profile):
-    series = profile.throughputs
+    series = profile.throughputs + profile.tcp_throughputs
     if not series:
         return None
     unit = text_format.rate_unit(max(s.samples.max() for s in series))
     return _picture(
         "throughput",
-        "Datagrams as fast as they can be sent, to one at a time: what "
-        "arrived, by the time in which it did."
+        "Datagrams as fast as they can be sent, and then one TCP connection, "
+        "to one node at a time: what arrived, by the time in which it did."
         + (_LOOPBACK if profile.loopback else ""),
         "; ".join(f"{s.name}: {units.digits(s.spread.middle / unit[0])} "
                   f"{unit[1]}, {text_format.arrived_words(s)}" for s in series),

@@ -163,10 +163,10 @@ class Tables:
                 high]
 
     def _throughput(self):
-        yield "throughput", "node|>rate|>arrived", [
+        yield "throughput", "node, protocol|>rate|>arrived", [
             [s.name, text_format.rate_words(s.spread.middle),
              text_format.arrived_words(s) or self.none]
-            for s in self.found.throughputs]
+            for s in self.found.throughputs + self.found.tcp_throughputs]
 
 
 # --- CSV ----------------------------------------------------------------------

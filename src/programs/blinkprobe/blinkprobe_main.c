@@ -572,8 +572,17 @@ static void print_peer(const struct rank *ranks, unsigned rank,
 	format_json_string(stdout, ranks->names[rank]);
 	printf(", \"lost_pings\": %u, \"payload_bytes\": %u"
 	       ", \"arrived_bytes\": %" PRIu64 ", \"arrived_ns\": %" PRIu64,
-	       figures->lost_pings, figures->payload_bytes,
-	       figures->arrived_bytes, figures->arrived_ns);
+	       figures->lost_pings, figures->payload_bytes, figures->udp.bytes,
+	       figures->udp.ns);
+	format_json_number(stdout, "tcp_arrived_bytes", figures->tcp.ns > 0,
+			   (int64_t)figures->tcp.bytes);
+	format_json_number(stdout, "tcp_arrived_ns", figures->tcp.ns > 0,
+			   (int64_t)figures->tcp.ns);
+	fputs(", \"tcp_why\": ", stdout);
+	if (figures->tcp_error)
+		format_json_string(stdout, strerror(-figures->tcp_error));
+	else
+		fputs("null", stdout);
 	print_samples("round_trip_ns", figures->round_trip_ns, rounds);
 	printf("}");
 }
