@@ -443,7 +443,7 @@ case_operands()
 	refused "ten: COUNT is a whole number below 2^64" blinkgen ten out
 	refused "FILE: is missing; see blinkval --help" blinkval -q
 	refused "PROBE: is missing; see blinkprobe --help" blinkprobe
-	refused "disk: not memory, spawn, run, network, noise or nothing" \
+	refused "disk: not memory, codec, spawn, run, network, noise or nothing" \
 		blinkprobe disk
 	refused "x: one word too many for memory" blinkprobe memory x
 	refused "x: one word too many for nothing" blinkprobe nothing x

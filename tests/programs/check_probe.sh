@@ -65,6 +65,25 @@ case_memory_node()
 		--memory-node=64
 }
 
+# The figures that any machine has.
+case_codec()
+{
+	"$PROBE" codec --bytes=1M --block=64K --rounds=3 >out
+	expect_json "codec lz4 None ascii 65500 1048000 3 3 True" \
+		"d['probe'], d['codec'], d['level'], d['records'],
+		d['block_bytes'], d['plain_bytes'], len(d['compress_ns']),
+		len(d['decompress_ns']),
+		min(d['compress_ns'] + d['decompress_ns']) > 0" out
+	expect_json True "d['plain_bytes'] / 4 < d['stored_bytes'] <
+		d['plain_bytes']" out
+	"$PROBE" codec --bytes=1M --codec=zstd:3 --binary --rounds=1 >out
+	expect_json "zstd 3 binary True" "d['codec'], d['level'], d['records'],
+		d['stored_bytes'] == d['plain_bytes']" out
+	# One record
+	"$PROBE" codec --bytes=0 --block=128 --rounds=1 >out
+	expect_json "100 100" "d['block_bytes'], d['plain_bytes']" out
+}
+
 case_spawn()
 {
 	local marks
@@ -345,8 +364,13 @@ case_noise_not_bound()
 case_refusals()
 {
 	expect_refused 2 "PROBE: is missing"
-	expect_refused 2 "disk: not memory, spawn, run, network, noise or nothing" \
+	expect_refused 2 "disk: not memory, codec, spawn, run, network, noise or" \
 		disk
+	expect_refused 2 "not lz4, zstd or zstd:LEVEL" codec --codec=auto
+	expect_refused 2 "not lz4, zstd or zstd:LEVEL" codec --codec=zstd:20
+	expect_refused 2 "^--block: not from 128 to 64M" codec --block=64
+	expect_refused 2 "^--block: not from 128 to 64M" codec --block=128M
+	expect_refused 5 "records of" codec --bytes=1T
 	expect_refused 2 "not a power of two" memory --area=100K
 	expect_refused 2 "not read, write" memory --pattern=sideways
 	expect_refused 2 "smaller than two blocks" memory --area=64
@@ -372,6 +396,7 @@ case_refusals()
 check probe_memory case_memory
 check probe_memory_smallest case_memory_smallest
 check probe_memory_node case_memory_node
+check probe_codec case_codec
 check probe_spawn case_spawn
 check probe_run case_run
 check probe_run_descendants case_run_descendants

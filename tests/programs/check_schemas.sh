@@ -36,6 +36,8 @@ blinksort-plan-1 blinksort --explain --json --suppose=4:1000000000 -S 100M \
 blinkprobe-memory-1 blinkprobe memory --area=64K --bytes=64K
 blinkprobe-memory-1 blinkprobe memory --area=64K --bytes=64K --cpu-node=0 \
 	--memory-node=0
+blinkprobe-codec-1 blinkprobe codec --bytes=1M --rounds=2
+blinkprobe-codec-1 blinkprobe codec --codec=zstd:3 --binary --bytes=1M
 blinkprobe-spawn-1 blinkprobe spawn --rounds=2
 blinkprobe-run-1 blinkprobe run -- /bin/true
 blinkprobe-run-1 blinkprobe run --count=cycles,page_faults -- /bin/false

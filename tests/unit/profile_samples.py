@@ -69,6 +69,20 @@ def _memory_blocks(add, rng):
                      for _ in range(7)])
 
 
+def _codecs(add, rng):
+    for codec, part, rates in (("lz4", 0.41, (500e6, 2.4e9)),
+                               ("zstd", 0.29, (350e6, 1.1e9))):
+        for records, what, rate, left in (
+                ("ascii", "compress", rates[0], part),
+                ("ascii", "decompress", rates[1], part),
+                ("binary", "compress", 4e9, 1)):
+            add("codec", what, {
+                "codec": codec, "records": records, "block_bytes": 262100,
+                "plain_bytes": 16 * MIB, "stored_bytes":
+                round(16 * MIB * left)}, "bytes/s", [
+                    round(rate * rng.uniform(0.9, 1)) for _ in range(7)])
+
+
 # Of 16 CPUs; memory has hardly more for more than eight.
 THREADS = {2: 1.9, 4: 3.6, 8: 8.8}
 # (CPUs' node, memory's): ns of an access, part of the local rate.
@@ -197,6 +211,7 @@ def make(folder, hosts=(), without=(), files=FILES, seed=1):
     _memory_blocks(add, random.Random(seed))
     _memory_saturation(add, random.Random(seed))
     _memory_by_node(add, random.Random(seed))
+    _codecs(add, random.Random(seed))
     _starts(add, rng)
     _disk(add, rng)
     _files(add, files)

@@ -263,8 +263,8 @@ class Whole(Folder):
         path = self.write("file", [(0, 8192)])
         lines = self.run_quick(files=[path])
         parts = {line["part"] for line in lines}
-        self.assertEqual(parts, {"memory", "start", "disk", "extents",
-                                 "network"})
+        self.assertEqual(parts, {"memory", "codec", "start", "disk",
+                                 "extents", "network"})
         nodes = numa_nodes.read(environment.Tree("/"),
                                 os.sched_getaffinity(0))
         self.assertEqual(

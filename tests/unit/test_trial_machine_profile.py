@@ -172,6 +172,11 @@ class Figures(Folder):
         for row in rows:
             self.assertRegex(row, r"100 %$")
 
+    def test_codecs_have_rates_and_what_they_leave(self):
+        row = next(line for line in shown(profile_table.text).splitlines()
+                   if line.startswith("lz4, ascii records: decompress"))
+        self.assertRegex(row, r" +2\.[0-9]+ \[.*\] +41 % of 16\.00 MiB stored$")
+
     def test_a_pair_needs_both_nodes(self):
         self.write(measure(cpu_node=1))
         self.refused("memory_node")
@@ -295,6 +300,8 @@ class Damaged(Folder):
                  "'device_bytes' is a required"),
                 (measure("disk", "read", device=1), "device: 1 is not of"),
                 (measure("extents", "/f"), "'extents' is a required"),
+                (measure("codec", "compress", codec="lz4", records="ascii",
+                         plain_bytes=1), "'stored_bytes' is a required"),
                 (measure("extents", "/f", extents=[{}]),
                  r"extents\[0\]: 'logical_bytes' is a req")):
             with self.subTest(words):
@@ -391,8 +398,8 @@ class Pages(Folder):
         self.assertLess(len(page.source), 2_000_000)
 
     def test_without_a_part_the_reason_is_in_its_place(self):
-        page = page_of(without=("memory", "disk", "extents", "network",
-                                "start"))
+        page = page_of(without=("memory", "codec", "disk", "extents",
+                                "network", "start"))
         self.assertEqual({}, page.pictures())
         for topic in machine_profile.TOPICS:
             self.assertIn(profile_plots.TITLES[topic], page.text)
@@ -400,7 +407,7 @@ class Pages(Folder):
                              ("disk rate: fio is not installed", 3),
                              ("/data/in: the file system does not tell", 2),
                              ("round trip: node b:7300: no answer", 3),
-                             ("no measurement of it is there", 5)):
+                             ("no measurement of it is there", 6)):
             self.assertEqual(count, page.text.count(words), words)
 
     def test_every_sample_of_a_time_is_drawn(self):
@@ -472,7 +479,7 @@ class Pages(Folder):
                    measure("disk", "rate", why=NASTY))
         page = Page(profile_page.render(self.folder))
         self.assertEqual([], page.outside())
-        self.assertEqual(20, len(page.pictures()))
+        self.assertEqual(22, len(page.pictures()))
         self.assertNotIn("\x1b", page.source)
         self.assertNotIn("\x1b", profile_table.text(self.folder))
 

@@ -17,8 +17,9 @@ from trials.record import schema, store
 from trials.report import machine_facts
 
 # Parts of a characterisation that a report has a place for, in its order.
-TOPICS = ("memory", "threads", "blocks", "access", "nodes", "transfers",
-          "positions", "files", "start", "round-trip", "throughput")
+TOPICS = ("memory", "threads", "blocks", "access", "nodes", "codec",
+          "transfers", "positions", "files", "start", "round-trip",
+          "throughput")
 ORDERLY = ("read", "write", "copy")
 # The blocks of what goes by area: those that blinkprobe takes unless told.
 AREA_BLOCKS = {"read": 4096, "write": 4096, "copy": 4096, "random": 64}
@@ -168,11 +169,13 @@ class Profile:
         self.device_bytes = next((x["setting"]["device_bytes"] for x in disk
                                   if x["what"] == "position"), None)
         self.files = [self._file(x) for x in made if x["part"] == "extents"]
+        self.codecs = _series(made, "codec",
+                              name="{codec}, {records} records: {of}")
         self.starts = _series(made, "start")
         self.round_trips = _series(made, "network", "round trip")
-        self.throughputs = _series(made, "network", "throughput", ", UDP")
+        self.throughputs = _series(made, "network", "throughput", "{of}, UDP")
         self.tcp_throughputs = _series(made, "network", "tcp throughput",
-                                       ", TCP")
+                                       "{of}, TCP")
         self.refusals = _refusals(lines)
 
     @property
@@ -407,8 +410,10 @@ def _place(line):
 
 # --- the rest -----------------------------------------------------------------
 
-def _series(made, part, what=None, by=""):
-    return [Series(units.printable(line["host"] or line["what"]) + by,
+def _series(made, part, what=None, name="{of}"):
+    """`name` may name what the setting has, and the host or `what` as of."""
+    return [Series(units.printable(name.format(
+        **line["setting"] | {"of": line["host"] or line["what"]})),
                    np.array(line["samples"], dtype=float), line["setting"])
             for line in made
             if line["part"] == part and what in (None, line["what"])]

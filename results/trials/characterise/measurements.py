@@ -1,8 +1,11 @@
 """What the parts of the machine take, before its sorts are compared.
 
     memory         rates in order and at random, by area, by number of threads
-                   and, of reading and writing, by block; the time of one access; both from each
-                   NUMA node's CPUs to each node's memory
+                   and, of reading and writing, by block; the time of one
+                   access; rates from each NUMA node's CPUs to each node's
+                   memory
+    codec          rates of compressing and decompressing records, and how small
+                   they become
     start          of a program that does nothing, and of the sorter
     disk           rate by transfer size, and by position: where the fast rim is
     extents        where a given file lies on its disk
@@ -20,6 +23,7 @@ read, unless `writes` is set; then a file of ours is written.  The machine
 before and after is in DIR/environment.json, as beside trials.
 """
 
+import itertools
 import json
 import os
 import random
@@ -67,6 +71,7 @@ class Scale:
     nodes_area_bytes: int = 256 * MIB
     starts: int = 1000
     memory_options: tuple = ()
+    codec_options: tuple = ("--bytes=16M",)
 
 
 # A quick run shows that all of it works; its figures are not to be believed.
@@ -74,7 +79,8 @@ QUICK = Scale(areas_bytes=(16 * KIB, MIB), blocks_bytes=(64, 4 * KIB),
               blocks_area_bytes=4 * MIB, nodes_area_bytes=4 * MIB,
               transfers_bytes=(4 * KIB, MIB),
               disk_seconds=0.05, positions=3, file_bytes=32 * MIB, starts=10,
-              memory_options=("--bytes=1M", "--rounds=2"))
+              memory_options=("--bytes=1M", "--rounds=2"),
+              codec_options=("--bytes=1M", "--rounds=2"))
 
 
 @dataclass
@@ -152,7 +158,7 @@ def run(job: Job) -> None:
         os.makedirs(job.work, exist_ok=True)
         before = environment.describe([job.work], job.programs)
         store.write_environment(job.out, before, None, [], begin_unix_ns)
-        for part in (_memory, _starts, _disk, _extents, _network):
+        for part in (_memory, _codecs, _starts, _disk, _extents, _network):
             part(job, measures)
         after = environment.describe([job.work], job.programs)
         store.write_environment(job.out, before, after,
@@ -266,6 +272,36 @@ def _placed(found) -> dict:
 
 def _probe(job, *arguments):
     return json.loads(job.programs.must_call("blinkprobe", *arguments).stdout)
+
+
+# --- compression -------------------------------------------------------------
+
+CODECS = ("lz4", "zstd")
+RECORDS = ("ascii", "binary")
+
+
+def _codecs(job, measures):
+    job.say("codecs")
+    for codec, records in itertools.product(CODECS, RECORDS):
+        setting = {"codec": codec, "records": records}
+        try:
+            found = _probe(job, "codec", f"--codec={codec}",
+                           *["--binary"] * (records == "binary"),
+                           *job.scale.codec_options)
+        except Failure as failure:
+            measures.refuse("codec", codec, failure, setting)
+            continue
+        setting |= {key: found[key] for key in (
+            "block_bytes", "plain_bytes", "stored_bytes")}
+        for what in ("compress", "decompress"):
+            if what == "decompress" and \
+                    found["stored_bytes"] == found["plain_bytes"]:
+                measures.refuse("codec", what, f"{records} records do not "
+                                f"become smaller by {codec}", setting)
+                continue
+            measures.add("codec", what, setting, "bytes/s", [
+                round(found["plain_bytes"] * 1e9 / ns)
+                for ns in found[f"{what}_ns"]])
 
 
 # --- starting a program ------------------------------------------------------

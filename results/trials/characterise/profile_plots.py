@@ -10,6 +10,7 @@ TITLES = {
     "memory": "Memory: rates by area",
     "threads": "Memory: rates by number of threads",
     "nodes": "Memory: from each NUMA node to each",
+    "codec": "Compression of records",
     "blocks": "Memory: rates by block, in order and at random",
     "access": "Memory: the time of one access",
     "transfers": "Disk: rates by size of transfer",
@@ -31,8 +32,8 @@ _LOOPBACK = " Two processes of this machine: a bound, not a network."
 
 def pictures(profile) -> list:
     """The pictures in a report's order; a topic without figures has none."""
-    makers = (_memory, _threads, _blocks, _access, _transfers, _positions,
-              _files, _start, _round_trips, _throughput)
+    makers = (_memory, _threads, _blocks, _access, _codec, _transfers,
+              _positions, _files, _start, _round_trips, _throughput)
     return [made for made in (make(profile) for make in makers) if made]
 
 
@@ -98,6 +99,12 @@ def _access(profile):
     return _of_curves("access", plot, (
         "How long a line takes when its address was in the line before: each "
         f"step is the end of a cache. {_SPREAD}{more}"))
+
+
+def _codec(profile):
+    return _bars("codec", profile.codecs, (
+        "Records as blinkgen makes them, in order, by one thread, each block "
+        "by itself: bytes of records by the time, and what becomes of them."))
 
 
 # --- disk ---------------------------------------------------------------------
@@ -179,16 +186,20 @@ def _round_trips(profile):
         + (_LOOPBACK if profile.loopback else ""))
 
 
-def _throughput(profile):
-    series = profile.throughputs + profile.tcp_throughputs
+def _bars(topic, series, caption):
     if not series:
         return None
     unit = text_format.rate_unit(max(s.samples.max() for s in series))
     return _picture(
-        "throughput",
+        topic, caption,
+        "; ".join(f"{s.name}: {units.digits(s.spread.middle / unit[0])} "
+                  f"{unit[1]}, {text_format.part_words(s)}" for s in series),
+        lambda width_px: throughput_bars.draw(series, unit, width_px))
+
+
+def _throughput(profile):
+    return _bars(
+        "throughput", profile.throughputs + profile.tcp_throughputs,
         "Datagrams as fast as they can be sent, and then one TCP connection, "
         "to one node at a time: what arrived, by the time in which it did."
-        + (_LOOPBACK if profile.loopback else ""),
-        "; ".join(f"{s.name}: {units.digits(s.spread.middle / unit[0])} "
-                  f"{unit[1]}, {text_format.arrived_words(s)}" for s in series),
-        lambda width_px: throughput_bars.draw(series, unit, width_px))
+        + (_LOOPBACK if profile.loopback else ""))

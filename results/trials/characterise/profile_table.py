@@ -119,6 +119,15 @@ class Tables:
     def _or_none(self, value):
         return self.none if value is None else str(value)
 
+    def _codec(self):
+        series = self.found.codecs
+        size, name = text_format.rate_unit(
+            max((s.spread.high for s in series), default=0))
+        yield (f"compression, one thread: {name}, {text_format.SAMPLES}",
+               "of|>rate|>becomes",
+               [[s.name, self._spread(s.spread, size),
+                 text_format.part_words(s)] for s in series])
+
     def _transfers(self):
         for name, group in self.found.transfers.items():
             # All have one unit, from a rotating disk's single blocks to
@@ -165,7 +174,7 @@ class Tables:
     def _throughput(self):
         yield "throughput", "node, protocol|>rate|>arrived", [
             [s.name, text_format.rate_words(s.spread.middle),
-             text_format.arrived_words(s) or self.none]
+             text_format.part_words(s) or self.none]
             for s in self.found.throughputs + self.found.tcp_throughputs]
 
 

@@ -112,11 +112,12 @@ def series_figures(series) -> str:
             + (f", {lost} lost" if lost else ""))
 
 
-def arrived_words(series) -> str:
-    """"99.91 % of 64 MiB arrived" """
-    sent = series.setting.get("sent_bytes")
-    arrived = series.setting.get("arrived_bytes")
-    if not sent or arrived is None:
-        return ""
-    share = f"{100 * arrived / sent:.2f}".rstrip("0").rstrip(".")
-    return f"{share} % of {units.size(sent)} arrived"
+def part_words(series) -> str:
+    """"99.91 % of 64 MiB arrived", "41.5 % of 16 MiB stored" """
+    for whole, part in (("sent", "arrived"), ("plain", "stored")):
+        of = series.setting.get(f"{whole}_bytes")
+        size = series.setting.get(f"{part}_bytes")
+        if of and size is not None:
+            share = f"{100 * size / of:.2f}".rstrip("0").rstrip(".")
+            return f"{share} % of {units.size(of)} {part}"
+    return ""

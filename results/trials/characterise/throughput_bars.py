@@ -1,4 +1,4 @@
-"""What arrives at each other node, as bars."""
+"""Rates as bars: of what arrives at each other node, and of codecs."""
 
 from trials.base import units
 from trials.characterise import text_format
@@ -24,7 +24,7 @@ def draw(series, rate_unit, width_px):
             axes.plot([spread.low / unit, spread.high / unit],
                       [row + 0.2] * 2, color=style.INK, linewidth=1)
         text = f"{units.digits(spread.middle / unit)} {name}"
-        more = text_format.arrived_words(each)
+        more = text_format.part_words(each)
         axes.text(0, row - 0.22, units.printable(each.name), va="center",
                   fontweight="bold", fontsize=style.SMALL_PX)
         axes.text(1, row - 0.22, f"{text}, {more}" if more else text,

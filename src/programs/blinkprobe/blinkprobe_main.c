@@ -18,6 +18,7 @@
 #include "base/stdout.h"
 #include "base/version.h"
 #include "net/rank.h"
+#include "probe/codec_probe.h"
 #include "probe/memory_probe.h"
 #include "probe/network_probe.h"
 #include "probe/noise_probe.h"
@@ -30,6 +31,10 @@
 #define ROUND_BYTES_DEFAULT ((uint64_t)256 << 20)
 /* The lines that a round of chase reads: a line takes up to 100 ns. */
 #define CHASE_LINES 262144
+/* A run of a sort beyond memory has such blocks if there is room. */
+#define CODEC_BLOCK_BYTES_DEFAULT ((uint64_t)256 << 10)
+/* What is sent to each rank, and what is compressed in a round. */
+#define STREAM_BYTES_DEFAULT ((uint64_t)64 << 20)
 /* Above the ports of the exchange. */
 #define PORT_DEFAULT 32000
 /* Ten ticks, in which steal time is counted. */
@@ -43,6 +48,7 @@
 /* clang-format off */
 static const char help[] =
 "Usage: blinkprobe memory [OPTION]...\n"
+"       blinkprobe codec [OPTION]...\n"
 "       blinkprobe spawn [OPTION]... [--] [PROGRAM [ARGUMENT]...]\n"
 "       blinkprobe run [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
 "       blinkprobe network [OPTION]...\n"
@@ -61,6 +67,11 @@ static const char help[] =
 "  --threads=N       use N threads (1)\n"
 "  --cpu-node=N      run them on CPUs of NUMA node N\n"
 "  --memory-node=N   take the areas from the memory of NUMA node N\n"
+"codec: compress and decompress sorted records in blocks\n"
+"  --codec=CODEC     lz4, zstd or zstd:LEVEL (lz4)\n"
+"  --binary          make records of all bytes, not of lines of text\n"
+"  --block=SIZE      give a block this room, a power of two from 128 (256K)\n"
+"  --bytes=SIZE      compress SIZE bytes in a round (64M)\n"
 "spawn: start a program and wait for its end (blinkprobe nothing)\n"
 "run: run the program of a path once, and measure what it takes with all its\n"
 "descendants\n"
@@ -84,8 +95,8 @@ static const char help[] =
 "  --time-ms=MS      read the clock for MS on all CPUs (100)\n"
 "  --threshold-ns=NS\n"
 "                    count gaps between two readings that are longer (5000)\n"
-"memory, spawn and network:\n"
-"  --rounds=N        take N samples (memory 7, spawn 1000, network 200)\n"
+"memory, codec, spawn and network:\n"
+"  --rounds=N        take N samples (memory and codec 7, spawn 1000, network 200)\n"
 "  -h, --help        print this text\n"
 "  -V, --version     print the version\n"
 "\n"
@@ -96,11 +107,12 @@ static const char help[] =
 struct options {
 	struct options_reader reader;
 	struct memory_probe memory;
+	struct codec_probe codec;
 	struct network_probe network;
 	struct noise_probe noise;
 	struct run_probe run;
 	uint64_t rounds; /* 0: as many as the probe takes unless told */
-	uint64_t bytes;
+	uint64_t bytes, block_bytes;
 };
 
 enum {
@@ -112,6 +124,8 @@ enum {
 	OPTION_THREADS,
 	OPTION_CPU_NODE,
 	OPTION_MEMORY_NODE,
+	OPTION_CODEC,
+	OPTION_BINARY,
 	OPTION_PAYLOAD,
 	OPTION_PORT,
 	OPTION_DEADLINE,
@@ -152,6 +166,15 @@ static const struct options_entry memory_entries[] = {
 	{ OPTION_THREADS, "threads", 0, OPTIONS_VALUE, "N" },
 	{ OPTION_CPU_NODE, "cpu-node", 0, OPTIONS_VALUE, "N" },
 	{ OPTION_MEMORY_NODE, "memory-node", 0, OPTIONS_VALUE, "N" },
+	BYTES_ENTRY,
+	ROUNDS_ENTRY,
+	OPTIONS_COMMON,
+};
+
+static const struct options_entry codec_entries[] = {
+	{ OPTION_CODEC, "codec", 0, OPTIONS_VALUE, "CODEC" },
+	{ OPTION_BINARY, "binary", 0, OPTIONS_FLAG, NULL },
+	{ OPTION_BLOCK, "block", 0, OPTIONS_VALUE, "SIZE" },
 	BYTES_ENTRY,
 	ROUNDS_ENTRY,
 	OPTIONS_COMMON,
@@ -205,6 +228,19 @@ static int take_power(struct options *options, uint64_t *bytes,
 		return options_refuse(&options->reader, failure,
 				      "not a power of two");
 	return ret;
+}
+
+static int take_codec(struct options *options, struct failure *failure)
+{
+	struct codec *codec = &options->codec.codec;
+
+	if (codec_parse(options->reader.value, codec) == 0 &&
+	    codec->kind >= CODEC_LZ4)
+		return 0;
+	return options_refuse(&options->reader, failure,
+			      "not lz4, zstd or zstd:LEVEL, with a LEVEL from "
+			      "1 to %d",
+			      CODEC_LEVEL_MAX);
 }
 
 static int take_node(struct options *options, int *node,
@@ -273,8 +309,9 @@ static int take_option(void *context, int id, struct failure *failure)
 		return take_power(options, &options->memory.area_bytes,
 				  failure);
 	case OPTION_BLOCK:
-		return take_power(options, &options->memory.block_bytes,
-				  failure);
+		return take_power(options, &options->block_bytes, failure);
+	case OPTION_CODEC:
+		return take_codec(options, failure);
 	case OPTION_THREADS:
 		return options_number_32(&options->reader, 1,
 					 MEMORY_PROBE_THREADS_MAX,
@@ -349,6 +386,7 @@ static int complete_memory_probe(struct options *options,
 	struct memory_probe *memory = &options->memory;
 	bool chases = memory->pattern == MEMORY_CHASE;
 
+	memory->block_bytes = options->block_bytes;
 	if (memory->block_bytes == 0)
 		memory->block_bytes =
 			memory->pattern >= MEMORY_RANDOM
@@ -425,6 +463,61 @@ static int probe_memory(struct options *options, struct failure *failure)
 	figures.samples_ns = take_samples(options->memory.rounds);
 	status = run_memory(&options->memory, &figures, failure);
 	free(figures.samples_ns);
+	return status;
+}
+
+static int complete_codec_probe(struct options *options,
+				struct failure *failure)
+{
+	struct codec_probe *codec = &options->codec;
+
+	codec->block_bytes = options->block_bytes ? options->block_bytes
+						  : CODEC_BLOCK_BYTES_DEFAULT;
+	if (codec->block_bytes < 128 ||
+	    codec->block_bytes > CODEC_PROBE_BLOCK_BYTES_MAX)
+		return failure_set(failure, EXIT_USAGE, "--block", 0,
+				   "not from 128 to 64M");
+	codec->bytes = options_given(&options->reader, OPTION_BYTES)
+			       ? options->bytes
+			       : STREAM_BYTES_DEFAULT;
+	codec->binary = options_given(&options->reader, OPTION_BINARY);
+	codec->rounds = (unsigned)(options->rounds ? options->rounds : 7);
+	return 0;
+}
+
+static int run_codec(const struct codec_probe *codec,
+		     struct codec_figures *figures, struct failure *failure)
+{
+	const struct codec *wanted = &codec->codec;
+
+	if (codec_probe_run(codec, figures, failure) < 0)
+		return log_failure(failure);
+	print_head("codec");
+	printf(", \"codec\": \"%s\"", codec_name(wanted->kind));
+	format_json_number(stdout, "level", wanted->kind == CODEC_ZSTD,
+			   wanted->level);
+	printf(", \"records\": \"%s\", \"block_bytes\": %" PRIu64
+	       ", \"plain_bytes\": %" PRIu64 ", \"stored_bytes\": %" PRIu64,
+	       codec->binary ? "binary" : "ascii", figures->block_bytes,
+	       figures->plain_bytes, figures->stored_bytes);
+	print_samples("compress_ns", figures->encode_ns, codec->rounds);
+	print_samples("decompress_ns", figures->decode_ns, codec->rounds);
+	puts("}");
+	return stdout_finish();
+}
+
+static int probe_codec(struct options *options, struct failure *failure)
+{
+	struct codec_figures figures = { 0 };
+	int status;
+
+	if (complete_codec_probe(options, failure) < 0)
+		return log_failure(failure);
+	figures.encode_ns = take_samples(options->codec.rounds);
+	figures.decode_ns = take_samples(options->codec.rounds);
+	status = run_codec(&options->codec, &figures, failure);
+	free(figures.encode_ns);
+	free(figures.decode_ns);
 	return status;
 }
 
@@ -623,7 +716,7 @@ static int probe_network(struct options *options, struct failure *failure)
 	network.rounds = (unsigned)(options->rounds ? options->rounds : 200);
 	network.stream_bytes = options_given(reader, OPTION_BYTES)
 				       ? options->bytes
-				       : (uint64_t)64 << 20;
+				       : STREAM_BYTES_DEFAULT;
 	if (rank_find(&ranks, &wanted, failure) < 0)
 		return log_failure(failure);
 	network.rank = &ranks;
@@ -728,6 +821,8 @@ struct probe {
 static const struct probe probes[] = {
 	{ "memory", probe_memory, memory_entries, ARRAY_LEN(memory_entries),
 	  false },
+	{ "codec", probe_codec, codec_entries, ARRAY_LEN(codec_entries),
+	  false },
 	{ "spawn", probe_spawn, spawn_entries, ARRAY_LEN(spawn_entries), true },
 	{ "run", probe_run, run_entries, ARRAY_LEN(run_entries), true },
 	{ "network", probe_network, network_entries, ARRAY_LEN(network_entries),
@@ -752,7 +847,8 @@ static const struct probe *find_probe(const char *name, struct failure *failure)
 	if (name)
 		failure_set(
 			failure, EXIT_USAGE, name, 0,
-			"not memory, spawn, run, network, noise or nothing");
+			"not memory, codec, spawn, run, network, noise or "
+			"nothing");
 	else
 		failure_set(failure, EXIT_USAGE, "PROBE", 0,
 			    "is missing; see blinkprobe --help");
@@ -783,6 +879,7 @@ int main(int argc, char **argv)
 			    .threads = 1,
 			    .cpu_node = -1,
 			    .memory_node = -1 },
+		.codec = { .codec = { .kind = CODEC_LZ4 } },
 		.network = { .port = PORT_DEFAULT,
 			     .ping_bytes = 64,
 			     .deadline_ns = (uint64_t)5 * 1000000000 },
