@@ -51,9 +51,9 @@ case_page()
 	"$REPORT" --format=html -o page.html --png=pictures "$WHOLE"
 	expect_folder . page.html pictures
 	expect_folder pictures access.png blocks.png codec.png files.png \
-		memory.png positions.png round-trip.png start.png threads.png \
+		memory.png positions.png round-trip.png start.png surface.png threads.png \
 		throughput.png transfers.png
-	[ "$(grep -c '<svg' page.html)" = 22 ] || fail "not 2 of each picture"
+	[ "$(grep -c '<svg' page.html)" = 24 ] || fail "not 2 of each picture"
 	[ "$(stat -c %s page.html)" -lt 2000000 ] || fail "too large"
 	if grep -q -i -E '<(script|img|link|iframe)|url\([^#]|@import' page.html
 	then

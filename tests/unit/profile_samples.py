@@ -152,6 +152,17 @@ def _disk(add, rng):
             "bytes/s", [rate])
 
 
+def _surface(add, rng):
+    for place in range(9):
+        for block in (16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB):
+            found, rate = _transfer(block, (100 - 50 * place / 8) *
+                                    rng.uniform(0.99, 1.01), TURN_NS / 2)
+            add("disk", "surface", {
+                "device": DEVICE, "transfer_bytes": block,
+                "offset_bytes": (DEVICE_BYTES - GIB) * place // 8,
+                "device_bytes": DEVICE_BYTES} | found, "bytes/s", [rate])
+
+
 def extents(pieces):
     """Of (physical offset or None, length), one after the other."""
     found, logical = [], 0
@@ -214,6 +225,7 @@ def make(folder, hosts=(), without=(), files=FILES, seed=1):
     _codecs(add, random.Random(seed))
     _starts(add, rng)
     _disk(add, rng)
+    _surface(add, random.Random(seed))
     _files(add, files)
     _network(add, rng, hosts)
     for part, what, why in (

@@ -114,6 +114,29 @@ class Fio(Folder):
         self.assertEqual(len(str(caught.exception).splitlines()), 1)
 
 
+class Surface(Folder):
+    def test_each_size_at_each_place(self):
+        """A file serves in place of a device."""
+        program = shutil.which("fio")
+        if not program:
+            self.skipTest("no fio")
+        path, size = self.path("device"), 100 * measurements.MIB
+        with open(path, "wb") as file:
+            file.truncate(size)
+        measures = measurements.Measures(self.path("out"))
+        measurements._positions(measurements.Disk(
+            program, measurements.QUICK, measures, path))
+        measures.close()
+        lines = [line for line in measurements.read(self.path("out"))
+                 if line["what"] == "surface"]
+        self.assertEqual([], [line["why"] for line in lines if line["why"]])
+        self.assertEqual(
+            {(offset, block) for offset in (0, 50 * measurements.MIB)
+             for block in measurements.QUICK.surface_bytes},
+            {(line["setting"]["offset_bytes"],
+              line["setting"]["transfer_bytes"]) for line in lines})
+
+
 class Nodes(Folder):
     MACHINES = unit.ROOT / "tests" / "data" / "machines"
 

@@ -227,6 +227,25 @@ class Figures(Folder):
             self.assertRegex(words,
                              f"{name} [^;]* at {units.size(offset)}(;|$)")
 
+    def test_surface_tells_how_large_a_transfer_must_be(self):
+        found = shown(machine_profile.read)
+        self.assertEqual([("at 0", 6), ("at 116.3 GiB", 6)], [
+            (curve.name, len(curve.points)) for curve in found.surface[:2]])
+        rows = dict(headline_figures.rows(found))
+        self.assertEqual(("from 4 MiB on", "from 4 MiB on"), tuple(
+            rows[f"disk, random, 90 % of the most, {end} place"]
+            for end in ("first", "last")))
+
+    def test_surface_is_compared_with_the_rate_in_order(self):
+        place = {"offset_bytes": 0, "device_bytes": 9 * GIB}
+        cells = [measure("disk", "surface", [rate], transfer_bytes=size,
+                         **place) for size, rate in ((4096, 8), (MIB, 81))]
+        for rate, words in ((80, "from 1 MiB on"), (100, "not by 1 MiB")):
+            self.write(*cells, measure("disk", "position", [rate], **place))
+            self.assertIn(
+                ("disk, random, 90 % of the most, last place", words),
+                headline_figures.rows(machine_profile.read(self.folder)))
+
     def test_reasons_stand_where_figures_are_missed(self):
         self.write(measure(why="no memory"), measure(why="no memory"),
                    measure(why="too little", cpu_node=0, memory_node=1),
@@ -240,6 +259,7 @@ class Figures(Folder):
             "nodes": [("memory read from node 0 to 1", "too little")],
             "transfers": [("disk rate", "no fio")],
             "positions": [("disk rate", "no fio")],
+            "surface": [("disk rate", "no fio")],
             "round-trip": [("round trip", "no answer")],
             "throughput": [("round trip", "no answer")]}, reasons)
 
@@ -298,6 +318,8 @@ class Damaged(Folder):
                          transfer_p99_ns="x"), "transfer_p99_ns: 'x' is not"),
                 (measure("disk", "position", offset_bytes=0),
                  "'device_bytes' is a required"),
+                (measure("disk", "surface", offset_bytes=0, device_bytes=1),
+                 "'transfer_bytes' is a required"),
                 (measure("disk", "read", device=1), "device: 1 is not of"),
                 (measure("extents", "/f"), "'extents' is a required"),
                 (measure("codec", "compress", codec="lz4", records="ascii",
@@ -404,7 +426,7 @@ class Pages(Folder):
         for topic in machine_profile.TOPICS:
             self.assertIn(profile_plots.TITLES[topic], page.text)
         for words, count in (("memory read: no memory for the areas", 2),
-                             ("disk rate: fio is not installed", 3),
+                             ("disk rate: fio is not installed", 4),
                              ("/data/in: the file system does not tell", 2),
                              ("round trip: node b:7300: no answer", 3),
                              ("no measurement of it is there", 6)):
@@ -479,7 +501,7 @@ class Pages(Folder):
                    measure("disk", "rate", why=NASTY))
         page = Page(profile_page.render(self.folder))
         self.assertEqual([], page.outside())
-        self.assertEqual(22, len(page.pictures()))
+        self.assertEqual(24, len(page.pictures()))
         self.assertNotIn("\x1b", page.source)
         self.assertNotIn("\x1b", profile_table.text(self.folder))
 

@@ -18,8 +18,8 @@ from trials.drawing import style
 _LEFT_PX, _TITLE_PX, _PANEL_PX, _FOOT_PX, _GAP_PX = 54, 24, 230, 44, 14
 _LABEL_GAP_PX, _LABEL_ROW_PX = 8, 13
 # Pixels that neighbouring curves' points are apart, lest spreads cover each
-# other.
-_BESIDE_PX = 3.5
+# other; and that all of them are.
+_BESIDE_PX, _ASIDE_PX = 3.5, 14
 # An axis begins at 0 if the ratio of its ends is below this.
 _LOG_RATIO = 8
 _COLOURS = {"read": style.BLUE, "write": style.VERMILION, "copy": style.GREEN,
@@ -86,7 +86,8 @@ def _panel(figure, plot, panel, left, top, panel_px):
     _marks(axes, plot)
     for number, curve in enumerate(panel.curves):
         _curve(axes, curve, colour(number, curve), plot.unit[0],
-               (number - (len(panel.curves) - 1) / 2) * _BESIDE_PX)
+               (number - (len(panel.curves) - 1) / 2)
+               * min(_BESIDE_PX, _ASIDE_PX / len(panel.curves)))
     _names(axes, panel.curves, plot.unit[0])
 
 

@@ -22,6 +22,7 @@ def rows(profile) -> list:
 
 # A rate from which on it is no longer worth a thread.
 _NEARLY_ALL = 0.9
+_NEARLY = f"{100 * _NEARLY_ALL:.0f} % of the most"
 
 
 def _memory(profile):
@@ -36,21 +37,20 @@ def _memory(profile):
                    text_format.rate_words(spread.middle))
     for curve in profile.thread_rates:
         if curve.name == "read":
-            yield _enough(curve)
+            most = max(spread.middle for _, spread in curve.points)
+            yield f"read, {_NEARLY}", _least(curve, most, lambda threads: (
+                "1 thread" if threads == 1 else f"{threads} threads"))
     for curve in profile.access:
         (_, near), (_, far) = curve.points[0], curve.points[-1]
         yield (f"one access, {curve.name}",
                f"{units.digits(near.middle)} to {units.digits(far.middle)} ns")
 
 
-def _enough(curve):
-    """The least number of threads that has nearly all of the rate."""
-    most = max(spread.middle for _, spread in curve.points)
-    threads = next(threads for threads, spread in curve.points
-                   if spread.middle >= _NEARLY_ALL * most)
-    return (f"read, {100 * _NEARLY_ALL:.0f} % of the most",
-            "from 1 thread on" if threads == 1
-            else f"from {threads} threads on")
+def _least(curve, most, words):
+    """From where on the curve has nearly all of the most."""
+    return next((f"from {words(at)} on" for at, spread in curve.points
+                 if spread.middle >= _NEARLY_ALL * most),
+                f"not by {words(curve.points[-1][0])}")
 
 
 def _starts(profile):
@@ -63,12 +63,24 @@ def _disk(profile):
     if rates:
         yield ("disk, in order, by place",
                text_format.rate_words(max(rates), min(rates)))
+    yield from _surface(profile)
     for name, group in profile.transfers.items():
         for curve in group:
             if curve.name == "random read":
                 size, spread = curve.points[0]
                 yield (f"{name}, random {text_format.size_words(size)}",
                        text_format.rate_words(spread.middle))
+
+
+def _surface(profile):
+    """How large random reads must be, at the ends of the device."""
+    for end, words in (0, "first"), (-1, "last"):
+        if profile.surface:
+            curve = profile.surface[end]
+            most = max([spread.middle for _, spread in curve.points]
+                       + [p.spread.middle for p in profile.positions[end:][:1]])
+            yield (f"disk, random, {_NEARLY}, {words} place",
+                   _least(curve, most, text_format.size_words))
 
 
 def _streams(profile):

@@ -18,7 +18,7 @@ from trials.report import machine_facts
 
 # Parts of a characterisation that a report has a place for, in its order.
 TOPICS = ("memory", "threads", "blocks", "access", "nodes", "codec",
-          "transfers", "positions", "files", "start", "round-trip",
+          "transfers", "positions", "surface", "files", "start", "round-trip",
           "throughput")
 ORDERLY = ("read", "write", "copy")
 # The blocks of what goes by area: those that blinkprobe takes unless told.
@@ -166,6 +166,7 @@ class Profile:
         self.transfers = _transfer_curves(disk)
         self.stream_rates = _stream_rates(disk)
         self.positions, self.by_extents = _positions(disk)
+        self.surface = _surface_curves(disk)
         self.device_bytes = next((x["setting"]["device_bytes"] for x in disk
                                   if x["what"] == "position"), None)
         self.files = [self._file(x) for x in made if x["part"] == "extents"]
@@ -401,6 +402,16 @@ def _positions(disk):
     return [], False
 
 
+def _surface_curves(disk):
+    """A curve by transfer size for each place, in order."""
+    return _curves(
+        sorted((x for x in disk if x["what"] == "surface"),
+               key=lambda x: x["setting"]["offset_bytes"]),
+        lambda x: "at " + text_format.precise(
+            x["setting"]["offset_bytes"], (0, x["setting"]["device_bytes"])),
+        "transfer_bytes", _transfers)
+
+
 def _place(line):
     setting = line["setting"]
     length = setting.get("length_bytes") or measurements.POSITION_SPAN_BYTES
@@ -431,10 +442,10 @@ def _topics(line) -> tuple:
             None, AREA_BLOCKS.get(what))
         return ("memory",) if by_area else ("blocks",)
     if part == "disk":
-        if what == "rate":
-            return "transfers", "positions"
-        return ("positions",) if what in ("position", "extent") \
-            else ("transfers",)
+        return {"rate": ("transfers", "positions", "surface"),
+                "position": ("positions", "surface"),
+                "extent": ("positions",),
+                "surface": ("surface",)}.get(what, ("transfers",))
     if part == "network":
         # Round trips and throughput come of one call.
         return ("throughput",) if what == "tcp throughput" \

@@ -7,7 +7,8 @@
     codec          rates of compressing and decompressing records, and how small
                    they become
     start          of a program that does nothing, and of the sorter
-    disk           rate by transfer size, and by position: where the fast rim is
+    disk           rate by transfer size, by position: where the fast rim is,
+                   and by both
     extents        where a given file lies on its disk
     network        round trips and throughput by UDP and TCP, between nodes or
                    on loopback
@@ -47,6 +48,8 @@ POSITION_BLOCK_BYTES = MIB
 # Transfers of a sort beyond memory, and how many of a kind are under way.
 STREAM_BLOCK_BYTES = 2 * MIB
 STREAM_DEPTH = 8
+# Random reads at a place go so far from it, which no drive's cache holds.
+SURFACE_SPAN_BYTES = 1 << 30
 STREAM_WAYS = {"stream read": ("read",), "stream write": ("write",),
                "stream both": ("read", "write")}
 
@@ -65,6 +68,10 @@ class Scale:
     # A disk turns some dozen times within this.
     disk_seconds: float = 0.5
     positions: int = 17
+    # The largest one takes many times as long as a disk's head to its place.
+    surface_bytes: tuple = (16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB,
+                            16 * MIB)
+    surface_places: int = 9
     # The size of the file that is read where the disk itself may not be.
     file_bytes: int = 256 * MIB
     # The area in the memory of one NUMA node.
@@ -78,7 +85,8 @@ class Scale:
 QUICK = Scale(areas_bytes=(16 * KIB, MIB), blocks_bytes=(64, 4 * KIB),
               blocks_area_bytes=4 * MIB, nodes_area_bytes=4 * MIB,
               transfers_bytes=(4 * KIB, MIB),
-              disk_seconds=0.05, positions=3, file_bytes=32 * MIB, starts=10,
+              disk_seconds=0.05, positions=3, surface_bytes=(4 * KIB, MIB),
+              surface_places=2, file_bytes=32 * MIB, starts=10,
               memory_options=("--bytes=1M", "--rounds=2"),
               codec_options=("--bytes=1M", "--rounds=2"))
 
@@ -332,12 +340,12 @@ class Disk:
     measures: Measures
     device: str | None
 
-    def rate(self, what, setting, path, pattern, block, **options):
-        """Measure one, and note it."""
+    def rate(self, what, setting, path, pattern, block, times=1, **options):
+        """Measure one, in so many times the usual time, and note it."""
         setting = {"device": self.device} | setting
         try:
             found = fio.rate(self.program, path, pattern, block,
-                             self.scale.disk_seconds, **options)
+                             times * self.scale.disk_seconds, **options)
         except Failure as failure:
             self.measures.refuse("disk", what, failure, setting)
             return
@@ -407,6 +415,22 @@ def _positions(disk):
         disk.rate("position", {"offset_bytes": offset, "device_bytes": size},
                   disk.device, "read", POSITION_BLOCK_BYTES,
                   offset_bytes=offset, span_bytes=POSITION_SPAN_BYTES)
+    _surface(disk, size)
+
+
+def _surface(disk, size):
+    """Measure transfers of each size at each place, again in random order.
+    Before each transfer the head of a disk moves, within the place."""
+    last = disk.scale.surface_places - 1
+    span = min(SURFACE_SPAN_BYTES, size // (last + 1) // MIB * MIB)
+    cells = list(itertools.product(range(last + 1), disk.scale.surface_bytes))
+    random.Random(0).shuffle(cells)
+    for place, block in cells:
+        offset = (size - span) * place // last // MIB * MIB
+        disk.rate("surface", {"offset_bytes": offset, "device_bytes": size,
+                              "transfer_bytes": block},
+                  disk.device, "randread", block, times=0.5,
+                  offset_bytes=offset, span_bytes=span)
 
 
 def _file_rates(disk, path, writes):

@@ -11,7 +11,8 @@ from trials.report import frame, machine_facts, markup
 
 _TITLE = "blinksort: what this machine takes"
 # The tables of these stand below a summary, to be unfolded.
-_FOLDED = ("memory", "threads", "blocks", "access", "transfers", "positions")
+_FOLDED = ("memory", "threads", "blocks", "access", "transfers", "positions",
+           "surface")
 _METHOD = (
     "A time of memory is that of going over an area again and again, all "
     "threads at once; areas are each thread's own. Rates count each byte that "

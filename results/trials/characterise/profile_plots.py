@@ -15,6 +15,7 @@ TITLES = {
     "access": "Memory: the time of one access",
     "transfers": "Disk: rates by size of transfer",
     "positions": "Disk: rates by place",
+    "surface": "Disk: rates by place and size of transfer",
     "files": "Where files lie on their disk",
     "start": "Starting a program",
     "round-trip": "Network: round trips",
@@ -33,7 +34,7 @@ _LOOPBACK = " Two processes of this machine: a bound, not a network."
 def pictures(profile) -> list:
     """The pictures in a report's order; a topic without figures has none."""
     makers = (_memory, _threads, _blocks, _access, _codec, _transfers,
-              _positions, _files, _start, _round_trips, _throughput)
+              _positions, _surface, _files, _start, _round_trips, _throughput)
     return [made for made in (make(profile) for make in makers) if made]
 
 
@@ -141,6 +142,19 @@ def _positions(profile):
         "positions", f"{what} {_TRANSFER_SPREAD}",
         f"{profile.device or 'the disk'}: {words}",
         lambda width_px: disk_map.draw_rates(profile, (size, name), width_px))
+
+
+def _surface(profile):
+    if not profile.surface:
+        return None
+    plot = Plot([Panel(profile.device or "device", profile.surface)],
+                "transfer, bytes", "rate",
+                text_format.rate_unit(text_format.largest(profile.surface)))
+    return _of_curves("surface", plot, (
+        "Reads in any order, one at a time, from each place on: the first is "
+        "at the rim of a rotating disk, the last at the spindle. How large a "
+        "transfer must be before the way to it does not matter. "
+        f"{_TRANSFER_SPREAD}"))
 
 
 def _files(profile):

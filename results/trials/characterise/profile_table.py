@@ -146,6 +146,16 @@ class Tables:
                      units.size(p.length_bytes), self._spread(p.spread, size)]
                     for p in places])
 
+    def _surface(self):
+        known = [(curve.name, dict(curve.points))
+                 for curve in self.found.surface]
+        sizes = sorted(set().union(*(points for _, points in known)))
+        yield ("disk, random, by place and transfer: MB/s",
+               "|>".join(["place", *map(text_format.size_words, sizes)]),
+               [[name, *[self.figure(points[size].middle / 1e6)
+                         if size in points else self.none for size in sizes]]
+                for name, points in known])
+
     def _files(self):
         yield "files", "file|device|where", [
             [f.path, f.device or "unknown", text_format.file_words(f)]
