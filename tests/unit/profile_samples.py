@@ -135,6 +135,11 @@ def _disk(add, rng):
                 add("disk", what, {"device": DEVICE, "file": of_file,
                                    "transfer_bytes": block} | found,
                     "bytes/s", [rate])
+    for block in (MIB, 5 * MIB, 10 * MIB, 20 * MIB, 40 * MIB, 80 * MIB):
+        found, rate = _transfer(block, 90, SEEK_NS + TURN_NS / 2)
+        add("disk", "spread write", {
+            "device": DEVICE, "file": True, "files": 300,
+            "transfer_bytes": block} | found, "bytes/s", [rate])
     for what, rate in (("stream read", 700), ("stream write", 500),
                        ("stream both", 900)):
         add("disk", what, {"device": DEVICE, "file": True, "under_way": 8,

@@ -114,27 +114,70 @@ class Fio(Folder):
         self.assertEqual(len(str(caught.exception).splitlines()), 1)
 
 
-class Surface(Folder):
-    def test_each_size_at_each_place(self):
-        """A file serves in place of a device."""
+class Disks(Folder):
+    """A file serves in place of a device."""
+
+    def setUp(self):
+        super().setUp()
         program = shutil.which("fio")
         if not program:
             self.skipTest("no fio")
-        path, size = self.path("device"), 100 * measurements.MIB
-        with open(path, "wb") as file:
-            file.truncate(size)
-        measures = measurements.Measures(self.path("out"))
-        measurements._positions(measurements.Disk(
-            program, measurements.QUICK, measures, path))
-        measures.close()
-        lines = [line for line in measurements.read(self.path("out"))
-                 if line["what"] == "surface"]
+        with open(self.path("device"), "wb") as file:
+            file.truncate(100 * measurements.MIB)
+        self.disk = measurements.Disk(
+            program, measurements.QUICK,
+            measurements.Measures(self.path("out")), self.path("device"))
+
+    def lines(self, what):
+        self.disk.measures.close()
+        return [line for line in measurements.read(self.path("out"))
+                if line["what"] == what]
+
+    def test_surface_has_each_size_at_each_place(self):
+        measurements._positions(self.disk)
+        lines = self.lines("surface")
         self.assertEqual([], [line["why"] for line in lines if line["why"]])
         self.assertEqual(
             {(offset, block) for offset in (0, 50 * measurements.MIB)
              for block in measurements.QUICK.surface_bytes},
             {(line["setting"]["offset_bytes"],
               line["setting"]["transfer_bytes"]) for line in lines})
+
+
+    def test_writes_go_to_each_of_the_files(self):
+        call, sizes, written = fio.rate, set(), []
+
+        def bytes_of(path):
+            for name in os.listdir(path):
+                with open(os.path.join(path, name), "rb") as file:
+                    yield file.read()
+
+        def watched(program, path, *rest, **options):
+            self.assertFalse(any(map(any, bytes_of(path))))
+            found = call(program, path, *rest, **options)
+            sizes.update(map(len, bytes_of(path)))
+            written.append(sum(map(any, bytes_of(path))))
+            return found
+
+        with mock.patch.object(fio, "rate", watched):
+            measurements._spread_writes(self.disk, self.path("files"))
+        self.assertEqual(({256 << 10}, [20, 20]), (sizes, written))
+        self.assertFalse(os.path.exists(self.path("files")))
+        self.assertEqual(
+            [(size, 20) for size in measurements.QUICK.spread_bytes],
+            [(line["setting"]["transfer_bytes"], line["setting"]["files"])
+             for line in self.lines("spread write")])
+
+    def test_writes_take_half_of_what_is_free(self):
+        for room in (10, 3):
+            free = mock.Mock(f_bavail=room * 256, f_frsize=1024)
+            with mock.patch("os.statvfs", lambda _, found=free: found):
+                measurements._spread_writes(self.disk, self.path("files"))
+        self.assertFalse(os.path.exists(self.path("files")))
+        lines = self.lines("spread write")
+        self.assertEqual([5, 5], [line["setting"].get("files")
+                                  for line in lines[:2]])
+        self.assertRegex(lines[2]["why"], "no room for two files")
 
 
 class Nodes(Folder):

@@ -92,7 +92,8 @@ class Figures(Folder):
              for curve in group])
         self.assertEqual([1, 2, 4, 8, 16], [
             threads for threads, _ in found.thread_rates[0].points])
-        self.assertEqual({"the device": 2, "a file on it": 3}, {
+        self.assertEqual({"the device": 2, "a file on it": 3,
+                          "300 files on it": 1}, {
             name: len(each) for name, each in found.transfers.items()})
         self.assertEqual(17, len(found.positions))
         self.assertEqual([1000, 1000], [len(s.samples) for s in found.starts])
@@ -193,6 +194,11 @@ class Figures(Folder):
             "a file on it") else "the device"][0].points
         self.assertEqual((10, 100, 1000), (spread.low, spread.middle,
                                            spread.high))
+
+    def test_writes_to_many_files_tell_how_large_they_must_be(self):
+        self.assertIn(("300 files on it, writes by turns, 90 % of the most",
+                       "from 10 MiB on"),
+                      headline_figures.rows(shown(machine_profile.read)))
 
     def test_rates_of_a_sort_are_told_if_all_are_known(self):
         lines = [measure("disk", f"stream {way}", [rate * MIB],

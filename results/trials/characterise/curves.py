@@ -56,20 +56,19 @@ def colour(number, curve):
 
 
 def draw(plot, width_px):
-    beside = width_px > style.NARROW and len(plot.panels) > 1
     probe = style.canvas(width_px, 10)
     label_px = _LABEL_GAP_PX + 6 + max(
         style.text_width(probe, curve.name, fontsize=style.SMALL_PX,
                          fontweight="bold")
         for curve in plot.curves)
-    columns = len(plot.panels) if beside else 1
-    rows = 1 if beside else len(plot.panels)
+    columns = min(len(plot.panels), 2 if width_px > style.NARROW else 1)
+    rows = -(-len(plot.panels) // columns)
     panel_px = ((width_px - _GAP_PX * (columns - 1)) / columns
                 - _LEFT_PX - label_px)
     height = _TITLE_PX + _PANEL_PX + _FOOT_PX + (14 if plot.marks else 0)
     figure = style.canvas(width_px, rows * height + 4)
     for number, panel in enumerate(plot.panels):
-        column, row = (number, 0) if beside else (0, number)
+        row, column = divmod(number, columns)
         left = column * (_LEFT_PX + panel_px + label_px + _GAP_PX)
         _panel(figure, plot, panel, left + _LEFT_PX, 4 + row * height,
                panel_px)

@@ -7,17 +7,23 @@ from trials.base.failure import RESOURCES, Failure
 
 
 def rate(program, path, pattern, block_bytes, seconds, offset_bytes=0,
-         span_bytes=None, writes=False) -> dict:
+         span_bytes=None, writes=False, files=0) -> dict:
     """The rates of one job, one transfer at a time: read or randread; write or
     randwrite only where the caller says so.  They are bytes a second, and the
-    time of a transfer."""
+    time of a transfer.  With `files`, the path is that of a folder of so many
+    that are named 0, 1 ...; each transfer is of the next one."""
     command = [
-        program, "--name=blinktrial", f"--filename={path}", "--direct=1",
+        program, "--name=blinktrial", "--direct=1",
         "--ioengine=psync", f"--rw={pattern}", f"--bs={block_bytes}",
         f"--offset={offset_bytes}", "--time_based=1",
         f"--runtime={round(1000 * seconds)}ms", "--randrepeat=1",
         "--norandommap=1",
         "--allow_file_create=0", "--output-format=json"]
+    if files:
+        command += [f"--directory={path}", "--filename_format=$filenum",
+                    f"--nrfiles={files}", "--file_service_type=roundrobin"]
+    else:
+        command.append(f"--filename={path}")
     if span_bytes:
         command.append(f"--size={span_bytes}")
     if not writes:

@@ -70,6 +70,10 @@ def _disk(profile):
                 size, spread = curve.points[0]
                 yield (f"{name}, random {text_format.size_words(size)}",
                        text_format.rate_words(spread.middle))
+            if curve.name == "write by turns":
+                most = max(spread.middle for _, spread in curve.points)
+                yield (f"{name}, writes by turns, {_NEARLY}",
+                       _least(curve, most, text_format.size_words))
 
 
 def _surface(profile):

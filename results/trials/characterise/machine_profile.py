@@ -24,7 +24,8 @@ ORDERLY = ("read", "write", "copy")
 # The blocks of what goes by area: those that blinkprobe takes unless told.
 AREA_BLOCKS = {"read": 4096, "write": 4096, "copy": 4096, "random": 64}
 TRANSFER_WORDS = {"read": "sequential read", "randread": "random read",
-                  "write": "sequential write", "randwrite": "random write"}
+                  "write": "sequential write", "randwrite": "random write",
+                  "spread write": "write by turns"}
 BLOCK_WORDS = {"read": "sequential read", "random": "random read",
                "write": "sequential write", "random-write": "random write"}
 
@@ -362,16 +363,18 @@ def _access_curves(memory, name_of):
 # --- disk ---------------------------------------------------------------------
 
 def _transfer_curves(disk) -> dict:
-    """Curves of the device itself, and of a file on it."""
-    found = {}
-    for of_file in (False, True):
-        lines = [x for x in disk if x["what"] in TRANSFER_WORDS
-                 and bool(x["setting"].get("file")) == of_file]
-        if lines:
-            found["a file on it" if of_file else "the device"] = _curves(
-                lines, lambda x: TRANSFER_WORDS[x["what"]], "transfer_bytes",
-                _transfers)
-    return found
+    """Curves of the device itself, of a file on it, and of many files."""
+    lines = {}
+    for line in disk:
+        if line["what"] in TRANSFER_WORDS:
+            setting = line["setting"]
+            where = (f"{setting['files']} files on it" if "files" in setting
+                     else "a file on it" if setting.get("file")
+                     else "the device")
+            lines.setdefault(where, []).append(line)
+    return {where: _curves(each, lambda x: TRANSFER_WORDS[x["what"]],
+                           "transfer_bytes", _transfers)
+            for where, each in lines.items()}
 
 
 def _stream_rates(disk):

@@ -28,6 +28,7 @@ import itertools
 import json
 import os
 import random
+import shutil
 import subprocess
 import time
 from dataclasses import dataclass, field
@@ -72,6 +73,10 @@ class Scale:
     surface_bytes: tuple = (16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB,
                             16 * MIB)
     surface_places: int = 9
+    # Writes go to so many files by turns, each of the size of the largest one.
+    spread_bytes: tuple = (MIB, 5 * MIB, 10 * MIB, 20 * MIB, 40 * MIB,
+                           80 * MIB)
+    spread_files: int = 300
     # The size of the file that is read where the disk itself may not be.
     file_bytes: int = 256 * MIB
     # The area in the memory of one NUMA node.
@@ -86,7 +91,8 @@ QUICK = Scale(areas_bytes=(16 * KIB, MIB), blocks_bytes=(64, 4 * KIB),
               blocks_area_bytes=4 * MIB, nodes_area_bytes=4 * MIB,
               transfers_bytes=(4 * KIB, MIB),
               disk_seconds=0.05, positions=3, surface_bytes=(4 * KIB, MIB),
-              surface_places=2, file_bytes=32 * MIB, starts=10,
+              surface_places=2, spread_bytes=(64 * KIB, 256 * KIB),
+              spread_files=20, file_bytes=32 * MIB, starts=10,
               memory_options=("--bytes=1M", "--rounds=2"),
               codec_options=("--bytes=1M", "--rounds=2"))
 
@@ -374,7 +380,10 @@ def _disk(job, measures):
     else:
         measures.refuse("disk", "position",
                         why or f"{device} may not be read directly")
-    _file_rates(disk, os.path.join(job.work, "characterise.tmp"), job.writes)
+    path = os.path.join(job.work, "characterise.tmp")
+    _file_rates(disk, path, job.writes)
+    if job.writes:
+        _spread_writes(disk, path)
 
 
 def _device_of(folder):
@@ -448,6 +457,42 @@ def _file_rates(disk, path, writes):
     finally:
         if os.path.exists(path):
             os.unlink(path)
+
+
+def _spread_writes(disk, folder):
+    """Measure writes of each size that go to many files by turns, as those of
+    a sort that distributes its records.  The files are allocated before, and
+    take at most half of what is free."""
+    room = max(disk.scale.spread_bytes)
+    os.mkdir(folder)
+    try:
+        free = os.statvfs(folder)
+        count = min(disk.scale.spread_files,
+                    free.f_bavail * free.f_frsize // 2 // room)
+        if count < 2:
+            raise Failure(folder, "has no room for two files", RESOURCES)
+        for block in disk.scale.spread_bytes:
+            _allocate(folder, count, room)
+            disk.rate("spread write",
+                      {"file": True, "files": count, "transfer_bytes": block},
+                      folder, "write", block, times=4, files=count,
+                      span_bytes=count * room, writes=True)
+    except OSError as error:
+        disk.measures.refuse("disk", "spread write", of_file(folder, error))
+    except Failure as failure:
+        disk.measures.refuse("disk", "spread write", failure)
+    finally:
+        shutil.rmtree(folder)
+
+
+def _allocate(folder, count, size_bytes):
+    """New files, of which nothing has been written."""
+    for number in range(count):
+        path = os.path.join(folder, str(number))
+        if os.path.exists(path):
+            os.unlink(path)
+        with open(path, "xb") as file:
+            os.posix_fallocate(file.fileno(), 0, size_bytes)
 
 
 def _stream_rates(disk, path):

@@ -115,13 +115,15 @@ def _transfers(profile):
         return None
     found = [curve for each in profile.transfers.values() for curve in each]
     device = profile.device or "device"
-    titles = {"the device": device, "a file on it": f"a file on {device}"}
-    plot = Plot([Panel(titles[name], each)
+    plot = Plot([Panel(name.replace("the device", device)
+                       .replace("on it", f"on {device}"), each)
                  for name, each in profile.transfers.items()],
                 "transfer, bytes", "rate",
                 text_format.rate_unit(text_format.largest(found)))
     return _of_curves("transfers", plot, (
-        f"One transfer at a time, past the page cache. {_TRANSFER_SPREAD}"))
+        "One transfer at a time, past the page cache; of many files, each "
+        "write is to the next one, and nothing of them was written before. "
+        f"{_TRANSFER_SPREAD}"))
 
 
 def _positions(profile):
