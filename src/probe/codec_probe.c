@@ -46,8 +46,8 @@ static uint64_t encode(struct blocks *blocks)
 	blocks->stored_bytes = 0;
 	for (uint64_t i = 0; i < blocks->count; i++) {
 		uint64_t at = i * blocks->bytes;
-		size_t length = codec_encode(
-			&blocks->encoder, blocks->plain + at, blocks->bytes);
+		size_t length = codec_encode(&blocks->encoder,
+					     blocks->plain + at, blocks->bytes);
 
 		memcpy(blocks->stored + at, blocks->encoder.bytes, length);
 		blocks->lengths[i] = length;

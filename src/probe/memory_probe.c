@@ -125,9 +125,9 @@ static void move_blocks(struct worker *worker)
 	uint64_t sum = 0;
 
 	for (uint64_t i = 0, next = 0; i < count; i++) {
-		uint64_t at = is_random ? next_random(&worker->random) &
-						  (blocks - 1)
-					: next;
+		uint64_t at =
+			is_random ? next_random(&worker->random) & (blocks - 1)
+				  : next;
 		uint8_t *block = base + at * bytes;
 
 		next = next + 1 == blocks ? 0 : next + 1;

@@ -302,9 +302,9 @@ static int tcp_send(struct prober *prober, unsigned rank, int fd)
 	if (connect(fd, (struct sockaddr *)&to.socket, to.length) < 0)
 		return -errno;
 	while (left > 0) {
-		ssize_t sent = send(fd, prober->batch,
-				    MIN(left, DATAGRAM_BATCH_BYTES_MAX),
-				    MSG_NOSIGNAL);
+		ssize_t sent =
+			send(fd, prober->batch,
+			     MIN(left, DATAGRAM_BATCH_BYTES_MAX), MSG_NOSIGNAL);
 
 		if (sent < 0)
 			return -errno;
@@ -330,8 +330,8 @@ static int tcp_stream(struct prober *prober, unsigned rank,
 		error = ask_count(prober, rank, &figures->tcp, failure);
 	if (why == 0 && figures->tcp.ns == 0)
 		why = -EPROTO; /* another process has read it */
-	figures->tcp_error = why == -EAGAIN || why == -EINPROGRESS ? -ETIMEDOUT
-								   : why;
+	figures->tcp_error =
+		why == -EAGAIN || why == -EINPROGRESS ? -ETIMEDOUT : why;
 	return error;
 }
 
@@ -494,8 +494,8 @@ static int prober_open(struct prober *prober, struct failure *failure)
 	error = datagram_open(&prober->socket, &local, &options, failure);
 	if (error == 0 && prober->probe->rank->rank > 0) {
 		/* Rank 0 will tell if there is none. */
-		prober->listener = tcp_open(prober, SOCK_NONBLOCK,
-					    address_port(&local));
+		prober->listener =
+			tcp_open(prober, SOCK_NONBLOCK, address_port(&local));
 		if (prober->listener >= 0)
 			(void)listen(prober->listener, 1);
 	}

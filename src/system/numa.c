@@ -23,6 +23,8 @@
 #define PREFERRED_MANY 5
 /* The kernel takes one bit less than it is told. */
 #define MASK_BITS (TOPOLOGY_NODES_MAX + 1)
+/* The most that Linux is built for (CONFIG_NODES_SHIFT). */
+#define NODES_OF_KERNELS 1024
 #define CPU_SET_BYTES (TOPOLOGY_CPU_NUMBERS / 8)
 /* Pages that one call looks up. */
 #define PAGES_AT_ONCE 512
@@ -162,6 +164,17 @@ void numa_prefer(void *memory, size_t bytes, unsigned node)
 void numa_prefer_new(int node)
 {
 	prefer_new_of(node < 0 ? confined_nodes : (uint64_t)1 << node);
+}
+
+uint64_t numa_memory_nodes(void)
+{
+	/* The kernel refuses a mask of fewer bits than it has nodes. */
+	uint64_t nodes[NODES_OF_KERNELS / 64] = { 0 };
+
+	if (syscall(SYS_get_mempolicy, NULL, nodes, 8 * sizeof(nodes), NULL,
+		    MPOL_F_MEMS_ALLOWED) < 0)
+		return 0;
+	return nodes[0];
 }
 
 int numa_node_of_self(void)

@@ -47,6 +47,9 @@ void numa_prefer(void *memory, size_t bytes, unsigned node);
  * numa_confine() was told, or else from the one it runs on. */
 void numa_prefer_new(int node);
 
+/* Nodes whose memory this process may have; 0: the kernel does not tell. */
+uint64_t numa_memory_nodes(void);
+
 /* The node that this thread runs on, or -1. */
 int numa_node_of_self(void);
 

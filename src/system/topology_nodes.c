@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -80,20 +81,22 @@ static void read_node(struct topology *topology, const char *root,
 	topology->nodes[topology->node_count++] = (uint8_t)node;
 }
 
-static void read_online(struct topology *topology, const char *root)
+/* Nodes that are online, as a mask; 0: it is not told. */
+static uint64_t online_nodes(const char *root)
 {
 	char path[PATH_MAX], text[1024];
 	const char *nodes = text;
-	uint64_t first, last;
+	uint64_t first, last, online = 0;
 	int length =
 		snprintf(path, sizeof(path), "%s" NODES_FOLDER "/online", root);
 
 	if (length >= (int)sizeof(path) || !read_line(path, text, sizeof(text)))
-		return;
+		return 0;
 	while (*nodes != '\0' &&
 	       parse_range(&nodes, TOPOLOGY_NODES_MAX - 1, &first, &last) == 0)
 		for (uint64_t node = first; node <= last; node++)
-			read_node(topology, root, (unsigned)node);
+			online |= (uint64_t)1 << node;
+	return online;
 }
 
 /* Node by node, and ascending within a node. */
@@ -119,7 +122,8 @@ void topology_read_nodes_under(struct topology *topology, const char *root)
 
 	topology->node_count = 0;
 	memset(topology->node_of, NOT_KNOWN, topology->cpu_count);
-	read_online(topology, root);
+	for (uint64_t online = online_nodes(root); online; online &= online - 1)
+		read_node(topology, root, (unsigned)__builtin_ctzll(online));
 	for (unsigned i = 0; i < topology->cpu_count; i++)
 		all_known &= topology->node_of[i] != NOT_KNOWN;
 	if (all_known) {
@@ -129,6 +133,30 @@ void topology_read_nodes_under(struct topology *topology, const char *root)
 	topology->node_count = 1;
 	topology->nodes[0] = 0;
 	memset(topology->node_of, 0, topology->cpu_count);
+}
+
+unsigned topology_distance_under(unsigned from, unsigned to, const char *root)
+{
+	char path[PATH_MAX], text[1024], *end, *at = text;
+	uint64_t online = online_nodes(root), bit = (uint64_t)1 << to;
+	int length = snprintf(path, sizeof(path),
+			      "%s" NODES_FOLDER "/node%u/distance", root, from);
+
+	if (!(online & bit) || length >= (int)sizeof(path) ||
+	    !read_line(path, text, sizeof(text)))
+		return 0;
+	for (int before = __builtin_popcountll(online & (bit - 1));; before--) {
+		unsigned long distance = strtoul(at, &end, 10);
+
+		if (end == at || before == 0)
+			return end == at ? 0 : (unsigned)distance;
+		at = end;
+	}
+}
+
+unsigned topology_distance(unsigned from, unsigned to)
+{
+	return topology_distance_under(from, to, "");
 }
 
 void topology_keep(struct topology *topology, unsigned cpu_count)

@@ -12,7 +12,7 @@ cluster_up 3
 # json EXPRESSION FILE: of the document d; prints it
 json()
 {
-	/usr/bin/python3 -c "import json, sys
+	/usr/bin/python3 -c "import json, os, sys
 d = json.load(open(sys.argv[1]))
 print($1)" "$2"
 }
@@ -59,6 +59,9 @@ case_memory_node()
 		--cpu-node=0 --memory-node=0 >out
 	expect_json "0 0 True" "d['cpu_node'], d['memory_node'],
 		d['numa'] in (None, [{'node': 0, 'memory_bytes': 2 << 16}])" out
+	expect_json True "sum(n['cpus'] for n in d['nodes']) ==
+		len(os.sched_getaffinity(0)) and d['nodes'][0]['has_memory'] and
+		all(len(n['distances']) == len(d['nodes']) for n in d['nodes'])" out
 	expect_refused 2 '^--cpu-node: node 63 has no CPU' memory \
 		--cpu-node=63 --area=64K
 	expect_refused 2 "^--memory-node=64: not a number" memory \

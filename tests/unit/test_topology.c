@@ -195,6 +195,27 @@ static void nodes__kept(void **state)
 	}
 }
 
+/* A line has a number for each node that is online, in order. */
+static void nodes__distances(void **state)
+{
+	static const unsigned cases[][3] = {
+		{ 0, 0, 10 }, { 0, 3, 21 }, { 3, 0, 22 },
+		{ 3, 3, 10 }, { 0, 2, 0 },  { 2, 0, 0 },
+		{ 0, 63, 0 }, { 5, 3, 0 },  { 5, 0, 9 },
+	};
+
+	(void)state;
+	put(NODES "online", "0,3,5\n");
+	put(NODES "node0/distance", "10 21 31\n");
+	put(NODES "node3/distance", "22 10 x\n");
+	put(NODES "node5/distance", "9\n");
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		assert_int_equal(
+			topology_distance_under(cases[i][0], cases[i][1], root),
+			cases[i][2]);
+	assert_int_equal(topology_distance_under(3, 5, root), 0);
+}
+
 static void check_one_node(struct topology *topology)
 {
 	topology_read_nodes_under(topology, root);
@@ -252,7 +273,7 @@ static void nodes__told_again_and_again(void **state)
 	put(NODES "node0/cpulist", "0-4\n");
 	put(NODES "node1/cpulist", "0-4\n");
 	check_one_node(&topology);
-	assert_int_equal(topology.nodes[0], 1);
+	assert_int_equal(topology.nodes[0], 0);
 }
 
 int main(void)
@@ -266,6 +287,7 @@ int main(void)
 		cmocka_unit_test(nodes__here),
 		UNDER_ROOT(nodes__dealt_in_turn),
 		UNDER_ROOT(nodes__kept),
+		UNDER_ROOT(nodes__distances),
 		UNDER_ROOT(nodes__hidden),
 		UNDER_ROOT(nodes__not_of_each_cpu),
 		UNDER_ROOT(nodes__malformed),

@@ -12,7 +12,6 @@ import unit
 from trials.base.failure import Failure
 from trials.base.programs import Programs
 from trials.characterise import extents, fio, measurements
-from trials.machine import environment, numa_nodes
 
 BIN = os.environ.get("BIN", str(unit.ROOT / "bin"))
 
@@ -180,75 +179,19 @@ class Disks(Folder):
         self.assertRegex(lines[2]["why"], "no room for two files")
 
 
-class Nodes(Folder):
-    MACHINES = unit.ROOT / "tests" / "data" / "machines"
-
-    def read(self, cpus, machine="qemu-numa"):
-        return numa_nodes.read(environment.Tree(
-            str(self.MACHINES / machine)), cpus)
-
-    def copy(self, **files):
-        """The tree with other files: their paths have no slashes."""
-        to = self.path("tree")
-        shutil.rmtree(to, ignore_errors=True)
-        shutil.copytree(self.MACHINES / "qemu-numa", to)
-        for name, text in files.items():
-            path = os.path.join(to, numa_nodes.FOLDER,
-                                name.replace("__", "/"))
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(text)
-        return environment.Tree(to)
-
-    def test_nodes_of_two(self):
-        found = self.read(range(4))
-        self.assertEqual(({0: 2, 1: 2}, [0, 1]), (found.cpus, found.memory))
-        self.assertEqual({(0, 0): 10, (0, 1): 21, (1, 0): 21, (1, 1): 10},
-                         found.distances)
-
-    def test_nodes_of_the_cpus_that_may_be_used(self):
-        """Their memory is all nodes': threads of node 1 may use node 0's."""
-        found = self.read([3])
-        self.assertEqual(({1: 1}, [0, 1]), (found.cpus, found.memory))
-
-    def test_nodes_with_memory_only(self):
-        tree = self.copy(online="0-2\n", has_memory="0,2\n",
-                         node2__cpulist="\n")
-        found = numa_nodes.read(tree, range(4))
-        self.assertEqual(({0: 2, 1: 2}, [0, 2]), (found.cpus, found.memory))
-        # Not as many as there are nodes.
-        self.assertEqual({}, found.distances)
-
-    def test_nodes_of_the_memory_that_may_be_had(self):
-        tree = self.copy()
-        os.makedirs(self.path("tree/proc/self"))
-        with open(self.path("tree/proc/self/status"), "w",
-                  encoding="utf-8") as file:
-            file.write("Name:\tx\nMems_allowed_list:\t1\n")
-        self.assertEqual([1], numa_nodes.read(tree, range(4)).memory)
-
-    def test_nodes_that_are_not_told_are_one(self):
-        for cpus, machine in ((range(4), "kvm-guest"), (range(5),
-                                                        "qemu-numa")):
-            found = self.read(cpus, machine)
-            self.assertEqual(numa_nodes.Nodes({0: len(cpus)}, [0]), found)
-
-    def test_numbers(self):
-        for text, wanted in (("0", [0]), ("0-2,5\n", [0, 1, 2, 5]),
-                             ("", []), (None, []), ("x", []), ("1-", [])):
-            self.assertEqual(wanted, numa_nodes.numbers(text))
-
-    def test_thread_counts(self):
-        for cpus, wanted in ((1, [1]), (2, [1, 2]), (3, [1, 2, 3]),
-                             (4, [1, 2, 4]), (12, [1, 2, 4, 8, 12])):
-            self.assertEqual(wanted, measurements.thread_counts(cpus))
-
-
 class Probes(Folder):
     """What is measured, where the probe answers as it would there."""
 
+    # Two with CPUs, one of which has no memory, and one with memory only.
+    NODES = [{"node": 0, "cpus": 2, "has_memory": True,
+              "distances": [10, 21, None]},
+             {"node": 1, "cpus": 3, "has_memory": False,
+              "distances": [21, 10, 31]},
+             {"node": 5, "cpus": 0, "has_memory": True,
+              "distances": [None, 31, 10]}]
+
     def run_memory(self, cpus, places=None):
-        """The measurements of memory of the machine with two nodes."""
+        """The measurements of memory of a machine with these nodes."""
         def call(_, program, *arguments):
             options = dict(word.lstrip("-").split("=")
                            for word in arguments if "=" in word)
@@ -261,11 +204,12 @@ class Probes(Folder):
                 "area_bytes": area, "block_bytes": 64, "threads": threads,
                 "thread_bytes": 1000, "thread_accesses": 10,
                 "memory_node": node and int(node), "numa": numa,
+                "nodes": self.NODES,
                 "samples_ns": [100, 200]}))
 
         job = measurements.Job(
             Programs(BIN), self.path("out"), self.path("work"),
-            scale=measurements.QUICK, root=str(Nodes.MACHINES / "qemu-numa"))
+            scale=measurements.QUICK)
         measures = measurements.Measures(job.out)
         with mock.patch.object(Programs, "must_call", call), \
                 mock.patch("os.sched_getaffinity", lambda _: set(range(cpus))):
@@ -278,12 +222,12 @@ class Probes(Folder):
                  if "cpu_node" in line["setting"]]
         found = [(x["what"], x["setting"]["cpu_node"],
                   x["setting"]["memory_node"], x["setting"]["threads"],
-                  x["setting"]["distance"]) for x in lines]
+                  x["setting"].get("distance")) for x in lines]
         self.assertEqual(
-            [(what, a, b, threads, 10 if a == b else 21)
-             for a in (0, 1) for b in (0, 1)
-             for what, threads in (("read", 2), ("copy", 2), ("chase", 1))],
-            found)
+            [(what, a, b, 1 if what == "chase" else threads, distance)
+             for a, b, threads, distance in (
+                 (0, 0, 2, 10), (0, 5, 2, None), (1, 0, 3, 21),
+                 (1, 5, 3, 31)) for what in ("read", "copy", "chase")], found)
         for line in lines:
             self.assertEqual(
                 line["setting"]["threads"] * line["setting"]["area_bytes"],
@@ -295,10 +239,10 @@ class Probes(Folder):
     def test_memory_that_lies_elsewhere_is_no_figure(self):
         lines = [line for line in self.run_memory(4, places=0)
                  if "cpu_node" in line["setting"]]
-        self.assertEqual({0: True, 1: False}, {
+        self.assertEqual({0: True, 5: False}, {
             line["setting"]["memory_node"]: bool(line["samples"])
             for line in lines})
-        self.assertIn("node 1: has only 0 of", {
+        self.assertIn("node 5: has only 0 of", {
             line["why"] for line in lines if line["why"]}.pop())
 
     def test_memory_by_number_of_threads(self):
@@ -311,6 +255,12 @@ class Probes(Folder):
         self.assertEqual(
             [(what, measurements.QUICK.areas_bytes[-1])
              for what in ("read", "write", "copy", "random")], found[2])
+
+
+    def test_thread_counts(self):
+        for cpus, wanted in ((1, [1]), (2, [1, 2]), (3, [1, 2, 3]),
+                             (4, [1, 2, 4]), (12, [1, 2, 4, 8, 12])):
+            self.assertEqual(wanted, measurements.thread_counts(cpus))
 
 
 class Whole(Folder):
@@ -331,10 +281,11 @@ class Whole(Folder):
         parts = {line["part"] for line in lines}
         self.assertEqual(parts, {"memory", "codec", "start", "disk",
                                  "extents", "network"})
-        nodes = numa_nodes.read(environment.Tree("/"),
-                                os.sched_getaffinity(0))
+        nodes = json.loads(Programs(BIN).must_call(
+            "blinkprobe", "memory", "--rounds=1", "--bytes=0").stdout)["nodes"]
         self.assertEqual(
-            {(a, b) for a in nodes.cpus for b in nodes.memory},
+            {(a["node"], b["node"]) for a in nodes if a["cpus"]
+             for b in nodes if b["has_memory"]},
             {(line["setting"]["cpu_node"], line["setting"]["memory_node"])
              for line in lines if "cpu_node" in line["setting"]})
         for line in lines:

@@ -37,7 +37,7 @@ from typing import Callable
 from trials.base import documents
 from trials.base.failure import FILE, RESOURCES, Failure, of_file
 from trials.characterise import extents, fio
-from trials.machine import environment, numa_nodes
+from trials.machine import environment
 from trials.record import schema, store
 
 SCHEMA = schema.MEASURE
@@ -110,8 +110,6 @@ class Job:
     writes: bool = False
     scale: Scale = Scale()
     say: Callable[[str], None] = lambda text: None
-    # The folder where /sys and /proc are read for nodes: another one in tests.
-    root: str = "/"
 
 
 class Measures:
@@ -199,8 +197,7 @@ PLACED_PART = 0.99
 
 def _memory(job, measures):
     job.say("memory")
-    allowed = os.sched_getaffinity(0)
-    cpus = len(allowed)
+    cpus = len(os.sched_getaffinity(0))
     for threads in sorted({1, cpus}):
         for pattern in (*THREAD_PATTERNS, "chase"):
             for area in job.scale.areas_bytes:
@@ -213,8 +210,7 @@ def _memory(job, measures):
         for pattern in THREAD_PATTERNS:
             _memory_probe(job, measures, pattern, job.scale.areas_bytes[-1],
                           None, threads)
-    _memory_by_node(job, measures,
-                    numa_nodes.read(environment.Tree(job.root), allowed))
+    _memory_by_node(job, measures)
 
 
 def thread_counts(cpus) -> list:
@@ -222,21 +218,27 @@ def thread_counts(cpus) -> list:
     return [1 << i for i in range((cpus - 1).bit_length())] + [cpus]
 
 
-def _memory_by_node(job, measures, nodes):
+def _memory_by_node(job, measures):
     """Measure from each node's CPUs, all of them, to each node's memory: one
     pair where there is one node."""
-    for cpu_node, cpus in nodes.cpus.items():
-        for memory_node in nodes.memory:
-            setting = {"cpu_node": cpu_node, "memory_node": memory_node}
-            distance = nodes.distances.get((cpu_node, memory_node))
-            if distance is not None:
-                setting["distance"] = distance
-            for pattern in NODE_PATTERNS:
-                threads = 1 if pattern == "chase" \
-                    else min(cpus, PROBE_THREADS_MAX)
-                _memory_probe(job, measures, pattern,
-                              job.scale.nodes_area_bytes, None, threads,
-                              setting)
+    try:
+        nodes = _probe(job, "memory", f"--area={64 * KIB}", "--bytes=0",
+                       "--threads=1", "--rounds=1")["nodes"]
+    except Failure as failure:
+        measures.refuse("memory", "nodes", failure)
+        return
+    for cpu, (to, memory) in itertools.product(nodes, enumerate(nodes)):
+        if not cpu["cpus"] or not memory["has_memory"]:
+            continue
+        distance = cpu["distances"][to]
+        setting = {"cpu_node": cpu["node"], "memory_node": memory["node"]}
+        if distance is not None:
+            setting["distance"] = distance
+        for pattern in NODE_PATTERNS:
+            threads = 1 if pattern == "chase" \
+                else min(cpu["cpus"], PROBE_THREADS_MAX)
+            _memory_probe(job, measures, pattern, job.scale.nodes_area_bytes,
+                          None, threads, setting)
 
 
 def _memory_probe(job, measures, pattern, area, block, threads, on=None):

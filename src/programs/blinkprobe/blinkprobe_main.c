@@ -24,6 +24,7 @@
 #include "probe/noise_probe.h"
 #include "probe/run_probe.h"
 #include "probe/spawn_probe.h"
+#include "system/numa.h"
 
 #define ROUNDS_MAX 1000000
 #define DEADLINE_SECONDS_MAX 3600
@@ -425,6 +426,58 @@ static void print_places(const uint64_t *bytes_on)
 	fputs(any ? "]" : "null", stdout);
 }
 
+static unsigned cpus_of(const struct topology *topology, unsigned node)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < topology->cpu_count; i++)
+		count += topology->nodes[topology->node_of[i]] == node;
+	return count;
+}
+
+/* In the order of nodes; null: the firmware does not tell. */
+static void print_distances(unsigned from, uint64_t nodes)
+{
+	fputs(", \"distances\": [", stdout);
+	for (uint64_t left = nodes; left; left &= left - 1) {
+		unsigned distance = topology_distance(
+			from, (unsigned)__builtin_ctzll(left));
+
+		fputs(left == nodes ? "" : ", ", stdout);
+		if (distance > 0)
+			printf("%u", distance);
+		else
+			fputs("null", stdout);
+	}
+	fputs("]}", stdout);
+}
+
+/* Nodes with CPUs or memory that this process may use. */
+static void print_nodes(void)
+{
+	static struct topology topology;
+	uint64_t memory, nodes;
+
+	topology_read(&topology);
+	topology_read_nodes(&topology);
+	nodes = numa_nodes_of(&topology);
+	memory = numa_memory_nodes();
+	if (memory == 0)
+		memory = nodes;
+	nodes |= memory;
+	fputs(", \"nodes\": [", stdout);
+	for (uint64_t left = nodes; left; left &= left - 1) {
+		unsigned node = (unsigned)__builtin_ctzll(left);
+
+		printf("%s{\"node\": %u, \"cpus\": %u, \"has_memory\": %s",
+		       left == nodes ? "" : ", ", node,
+		       cpus_of(&topology, node),
+		       memory >> node & 1 ? "true" : "false");
+		print_distances(node, nodes);
+	}
+	fputs("]", stdout);
+}
+
 static void print_memory(const struct memory_probe *probe,
 			 const struct memory_figures *figures)
 {
@@ -438,6 +491,7 @@ static void print_memory(const struct memory_probe *probe,
 	format_json_number(stdout, "memory_node", probe->memory_node >= 0,
 			   probe->memory_node);
 	print_places(figures->bytes_on);
+	print_nodes();
 }
 
 static int run_memory(const struct memory_probe *memory,
@@ -845,10 +899,9 @@ static const struct probe *find_probe(const char *name, struct failure *failure)
 		if (strcmp(name, probes[i].name) == 0)
 			return &probes[i];
 	if (name)
-		failure_set(
-			failure, EXIT_USAGE, name, 0,
-			"not memory, codec, spawn, run, network, noise or "
-			"nothing");
+		failure_set(failure, EXIT_USAGE, name, 0,
+			    "not memory, codec, spawn, run, network, noise or "
+			    "nothing");
 	else
 		failure_set(failure, EXIT_USAGE, "PROBE", 0,
 			    "is missing; see blinkprobe --help");
