@@ -142,7 +142,6 @@ class Disks(Folder):
             {(line["setting"]["offset_bytes"],
               line["setting"]["transfer_bytes"]) for line in lines})
 
-
     def test_writes_go_to_each_of_the_files(self):
         call, sizes, written = fio.rate, set(), []
 
@@ -255,7 +254,6 @@ class Probes(Folder):
         self.assertEqual(
             [(what, measurements.QUICK.areas_bytes[-1])
              for what in ("read", "write", "copy", "random")], found[2])
-
 
     def test_thread_counts(self):
         for cpus, wanted in ((1, [1]), (2, [1, 2]), (3, [1, 2, 3]),
