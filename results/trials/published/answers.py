@@ -54,7 +54,7 @@ class Source:
     environment: dict
     # One of the two is there.
     study: Optional[Study] = None
-    lines: tuple = ()
+    profile: Optional[machine_profile.Profile] = None
 
     @property
     def name(self) -> str:
@@ -68,7 +68,7 @@ def read(path: str) -> Optional[Source]:
         return None
     if machine_profile.is_one(path):
         profile = machine_profile.read(path)
-        return Source(path, profile.environment, lines=tuple(profile.lines))
+        return Source(path, profile.environment, profile=profile)
     run = store.read(path)
     return Source(path, run.environment, study=Study(run))
 
@@ -220,21 +220,30 @@ def _machine(sources, claim):
     ours = claim["ours"]
     found = []
     for source in sources:
-        lines = [line for line in source.lines if line["samples"]
+        lines = [line for line in (source.profile.lines if source.profile
+                                   else ()) if line["samples"]
                  and (line["part"], line["what"])
                  == (ours["part"], ours["what"])
                  and ours.get("setting", {}).items()
                  <= line["setting"].items()]
-        member = ours.get("member")
-        unit = quantity.base_of(member) if member else ""
-        values = [member_of(line, member) if member
-                  else float(np.median(line["samples"])) for line in lines]
+        values = [_of_line(line, ours) for line in lines]
         values = [value for value in values if value is not None]
         if values:
-            value = STATISTICS[ours.get("statistic", "median")](values)
-            found.append(_measured(source, "", value,
-                                   unit or lines[0]["unit"], claim))
+            unit = ("x" if "over" in ours else quantity.base_of(ours["member"])
+                    if "member" in ours else lines[0]["unit"])
+            found.append(_measured(
+                source, "", STATISTICS[ours.get("statistic", "median")](values),
+                unit, claim))
     return found
+
+
+def _of_line(line, ours):
+    """The median of the line's samples, or a member of it, or the ratio of
+    two."""
+    if "member" not in ours:
+        return float(np.median(line["samples"]))
+    value = member_of(line, ours["member"])
+    return value / member_of(line, ours["over"]) if "over" in ours else value
 
 
 def _sort(sources, claim):

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from trials.characterise import curves, text_format
+from trials.characterise import curves, profile_plots, text_format
 from trials.characterise.curves import Panel, Plot
 from trials.characterise.machine_profile import Curve, Spread
 from trials.drawing import histogram, labels, style
@@ -130,6 +130,20 @@ def _distribution(scenario, figure):
     return make
 
 
+def _of_machines(figure, topic):
+    """A picture of a characterisation, of all machines that have it."""
+    def make(_, sources):
+        for source in sources:
+            if source.profile:
+                for found in profile_plots.pictures(source.profile):
+                    if found.name == topic:
+                        yield replace(
+                            found, name=f"{topic}-{figure}-{source.name}",
+                            caption=f"Figure {figure}, in {source.name}. "
+                            + found.caption)
+    return make
+
+
 def _scaling(figure):
     """Rates where each rank has as many records, by the number of ranks."""
     def make(answered, sources):
@@ -214,9 +228,10 @@ def _cells(each, label):
 
 
 _FORMS = {
-    "tritonsort": (_scaling("11"),),
+    "tritonsort": (_of_machines("10", "transfers"), _scaling("11")),
     "depsort": (_scaling("4"),),
-    "datamation-2011": (_breakdown, _effects),
+    "datamation-2011": (_of_machines("1", "blocks"),
+                        _of_machines("2", "surface"), _breakdown, _effects),
     "psort-2011": (_price_list, _distribution("cache", "2"),
                    _distribution("platter", "3")),
 }
