@@ -1008,6 +1008,74 @@ case_cluster()
 	done
 }
 
+# hold_on_nodes SETTING: $pid holds it until descriptor 7 is closed
+hold_on_nodes()
+{
+	local i
+
+	for i in 0 1 2; do
+		rm -rf "tree.$i"
+		make_tree "tree.$i"
+	done
+	rm -f end
+	mkfifo end
+	: >held
+	"$ASKS" -w "^$WCOLL" --root "$PWD/tree.%r" --state "$PWD/state.%r" \
+		hold "$1" <end >held 2>err &
+	pid=$!
+	exec 7>end
+	wait_until expect_file_has held held
+}
+
+expect_file_has()
+{
+	[[ $(<"$2") == *"$1"* ]]
+}
+
+nodes_have()
+{
+	local i
+
+	for i in 0 1 2; do
+		[ "$(<"tree.$i/proc/sys/vm/swappiness")" = "$1" ] || return 1
+	done
+}
+
+nodes_are_as_before()
+{
+	nodes_have 60 && [ ! -e state.0/journal ] &&
+		[ ! -e state.1/journal ] && [ ! -e state.2/journal ]
+}
+
+case_cluster_hold()
+{
+	local pid
+
+	patient_blinktune
+	hold_on_nodes swappiness=1
+	nodes_have 1
+	exec 7>&-
+	wait "$pid"
+	nodes_are_as_before
+	# A signal, and the end of the client that nobody can wait for.
+	hold_on_nodes swappiness=2
+	kill -TERM "$pid"
+	expect_status 143 wait "$pid"
+	nodes_are_as_before
+	hold_on_nodes swappiness=3
+	nodes_have 3
+	kill -KILL "$pid"
+	wait "$pid" 2>/dev/null || true
+	wait_until nodes_are_as_before
+	exec 7>&-
+	# One can't: none does.
+	rm tree.1/proc/sys/kernel/numa_balancing
+	expect_status 4 cluster_tune hold swappiness=1,numa-balancing=0 \
+		</dev/null >out 2>err
+	expect_match 'blinktune: numa-balancing: required, but unsupported' err
+	nodes_are_as_before
+}
+
 case_cluster_node_lost()
 {
 	local i
@@ -1075,6 +1143,7 @@ if [ -x "$BIN/blinkd" ]; then
 		>"$SCRATCH/env" 2>"$SCRATCH/cluster.log"
 	eval "$(cat "$SCRATCH/env")"
 	check cluster case_cluster
+	check cluster_hold case_cluster_hold
 	check cluster_node_lost case_cluster_node_lost
 else
 	skip cluster "no blinkd"

@@ -5,7 +5,7 @@
 # apply works in two phases.  First it asks all nodes whether they could apply the
 # profile (prepare); then it applies it on all nodes.  If one node fails, all nodes
 # revert, since a setting that only some nodes have, such as the MTU, is worse than
-# none.  Other verbs simply run on all nodes.
+# none.  Other verbs simply run on all nodes, but for hold (cluster_hold).
 #
 # blinktune must have the same path on the nodes as here.  blinkd must allow it and
 # run as a user with the right to change these settings.  %h and %r in --root and
@@ -13,6 +13,8 @@
 #
 #   cluster_run VERB ARGUMENT...   NODE_HOST NODE_STATUS NODE_STATE NODE_OUT
 #                                  NODE_ERR, an element for each node
+#   cluster_words VERB ARGUMENT... WORDS: the command that cluster_run runs, and
+#                                  OPTIONS, those of the nodes' blinktune
 
 cluster_find_blinksh()
 {
@@ -25,22 +27,37 @@ cluster_find_blinksh()
 	BLINKSH=$(type -P blinksh) || die '-w: there is no blinksh'
 }
 
+cluster_words()
+{
+	OPTIONS=(--yes)
+	[[ ! $STATE ]] || OPTIONS+=(--state "$STATE")
+	[[ ! $ROOT ]] || OPTIONS+=(--root "$ROOT")
+	[[ ! $JSON_WANTED ]] || OPTIONS+=(--json)
+	[[ ! $QUIET ]] || OPTIONS+=(-q)
+	[[ ! $VERBOSE ]] || OPTIONS+=(-v)
+	WORDS=("$BLINKSH" -w "$HOSTS" --json --keep-going --
+		"$TUNE/blinktune" "${OPTIONS[@]}" "$@")
+}
+
 cluster_run()
 {
-	local out line options=(--yes)
+	local out
 
-	[[ ! $STATE ]] || options+=(--state "$STATE")
-	[[ ! $ROOT ]] || options+=(--root "$ROOT")
-	[[ ! $JSON_WANTED ]] || options+=(--json)
-	[[ ! $QUIET ]] || options+=(-q)
-	[[ ! $VERBOSE ]] || options+=(-v)
-	NODE_HOST=() NODE_STATUS=() NODE_STATE=() NODE_OUT=() NODE_ERR=()
+	cluster_words "$@"
 	# The status of blinksh is the worst of the nodes'; its document has each.
-	out=$("$BLINKSH" -w "$HOSTS" --json --keep-going -- \
-		"$TUNE/blinktune" "${options[@]}" "$@") || true
+	out=$("${WORDS[@]}") || true
+	cluster_parse <<<"$out"
+}
+
+# cluster_parse: the document on standard input
+cluster_parse()
+{
+	local line
+
+	NODE_HOST=() NODE_STATUS=() NODE_STATE=() NODE_OUT=() NODE_ERR=()
 	while IFS= read -r line; do
 		cluster_parse_node "$line"
-	done <<<"$out"
+	done
 	[[ ${#NODE_HOST[@]} != 0 ]] || exit "$STATUS_NODE"
 }
 
@@ -199,6 +216,88 @@ cluster_revert()
 	done
 }
 
+# --- hold --------------------------------------------------------------------
+#
+# One job, "run PROFILE -- blinktune held TOKEN" on each node, holds the profile.  Its
+# lease is ours: if we are killed, or a node hears no more of us, the daemons end
+# it, and it reverts.  The job await tells when all nodes hold, and release lets
+# them revert in their own time.
+
+cluster_hold()
+{
+	local token=$$-${EPOCHREALTIME/./} job='' said file ended='' probe
+
+	one_profile hold "$@"
+	probe=$(PATH=${BLINKSH%/*}:$TUNE/../bin:$PATH type -P blinkprobe) ||
+		die '-w: there is no blinkprobe'
+	[[ ! $JSON_WANTED ]] || misuse '-w: hold prints no JSON'
+	cluster_run prepare "$1"
+	if cluster_failed; then
+		cluster_report "$STATUS_NODE" >&2
+		return "$STATUS_NODE"
+	fi
+	file=$(mktemp)
+	exec {said}<>"$file"
+	rm "$file"
+	trap 'SIGNALLED=129' HUP
+	trap 'SIGNALLED=130' INT
+	trap 'SIGNALLED=143' TERM
+	SIGNALLED=''
+	cluster_begin_job "$1"
+	cluster_words await "$token"
+	cluster_wait_beside "${WORDS[@]}" >/dev/null
+	if [[ ! $ended && ! $SIGNALLED ]]; then
+		print 'held\n'
+		# A reader that got no "held" would wait for it without end.
+		[[ $PRINT_WHY ]] || cluster_wait_beside cat >/dev/null
+	fi
+	cluster_end_job
+}
+
+# cluster_begin_job PROFILE: the caller's job
+cluster_begin_job()
+{
+	cluster_words held "$token"
+	cluster_words run "$1" -- "${WORDS[@]:6}"
+	WORDS[4]=--kill-on-fail
+	# blinkprobe ends it when we are gone.
+	"$probe" run --parent=$$ --stdout="/proc/$$/fd/$said" -- \
+		"${WORDS[@]}" </dev/null >/dev/null &
+	job=$!
+}
+
+# cluster_wait_beside COMMAND...: until it has ended, or a signal comes, or the
+# job ends, and then sets the caller's ended.  A command that fails ends the job.
+cluster_wait_beside()
+{
+	local child first='' status=0
+
+	"$@" <&0 &
+	child=$!
+	wait -n -p first "$child" "$job" || status=$?
+	kill "$child" 2>/dev/null || true
+	if [[ ${first-} == "$job" ]]; then
+		ended=1
+	elif [[ ${first-} == "$child" && $status != 0 ]]; then
+		ended=1
+		kill "$job" 2>/dev/null || true
+	fi
+}
+
+cluster_end_job()
+{
+	[[ $ended ]] || cluster_run release "$token"
+	while kill -0 "$job" 2>/dev/null; do
+		wait "$job" || true
+	done
+	cluster_parse <"/proc/$$/fd/$said"
+	cluster_worst
+	[[ ! $ended || $WORST != 0 ]] || WORST=$STATUS_NODE
+	[[ $WORST == 0 ]] || cluster_report "$WORST" >&2
+	[[ $WORST != 0 || ! $SIGNALLED ]] || return "$SIGNALLED"
+	return "$WORST"
+}
+
 cluster_main()
 {
 	# A path must name the same file on the nodes, so it is made absolute; the words
@@ -211,6 +310,7 @@ cluster_main()
 	apply)
 		cluster_apply "$@"
 		;;
+	hold) cluster_hold "$@" ;;
 	plan | verify | status | revert | confirm | run | prepare)
 		cluster_run "$VERB" "$@"
 		cluster_worst

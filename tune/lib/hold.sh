@@ -10,6 +10,13 @@
 #
 # Both keep the lock, and revert however they end.  After SIGKILL the journal is
 # left, and the verb revert restores the values.
+#
+# On a node (cluster_hold) these meet by a FIFO in the state folder, whose name has
+# the TOKEN:
+#
+# held TOKEN     the command of run: begins when all is applied, ends by release
+# await TOKEN    returns when held has begun
+# release TOKEN  ends held
 
 # hold_revert STATUS: ends the program, with STATUS unless not all is put back.
 # Not in a trap for EXIT, where "return" would have another meaning.
@@ -130,4 +137,48 @@ run_wait()
 		wait "$child" || RUN_STATUS=$?
 		[[ $SIGNALS != "$before" ]] || return 0
 	done
+}
+
+# --- on a node ---------------------------------------------------------------
+
+readonly AWAIT_TRIES=1200 AWAIT_PAUSE_S=0.05
+
+# hold_meet VERB TOKEN: MEETING, the FIFO
+hold_meet()
+{
+	[[ $# == 2 && $2 =~ ^[0-9-]+$ ]] || misuse "$1: takes the token of a hold"
+	MEETING=$STATE/held.$2
+}
+
+held_main()
+{
+	hold_meet held "$@"
+	# run has the lock: others are of a run that was killed.
+	rm -f "$STATE"/held.*
+	mkfifo -m 600 "$MEETING"
+	read -r _ <"$MEETING" || true
+	rm -f "$MEETING"
+}
+
+await_main()
+{
+	local tries
+
+	hold_meet await "$@"
+	for ((tries = 0; tries < AWAIT_TRIES; tries++)); do
+		[[ ! -p $MEETING ]] || return 0
+		sleep "$AWAIT_PAUSE_S"
+	done
+	die 'the profile is not applied in time'
+}
+
+release_main()
+{
+	local fd
+
+	hold_meet release "$@"
+	[[ -p $MEETING ]] || return 0
+	# Opened for both, so that this does not wait for held.
+	exec {fd}<>"$MEETING"
+	echo >&"$fd"
 }

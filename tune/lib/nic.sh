@@ -10,20 +10,37 @@
 # show an act without reading once more, and never to decide.
 declare -gA NIC_SEEN
 
-# nic_targets [NAME...]: sets TARGETS to the interfaces with hardware behind them.
-# A virtual one (loopback, bridge, veth) is included only if NAME names it.
+# nic_targets [NAME...]: sets TARGETS to the interfaces with hardware behind them;
+# in a network namespace without any, such as a container's, to those that lead out
+# of it.  Another virtual one (loopback, bridge, veth) is included only if NAME
+# names it.
 nic_targets()
 {
-	local path name
+	local path name hardware=()
 
 	TARGETS=()
 	file_list '/sys/class/net/*'
 	for path in "${FILES[@]}"; do
+		! file_exists "$path/device" || hardware+=("$path")
+	done
+	for path in "${FILES[@]}"; do
 		name=${path##*/}
-		if file_exists "$path/device" || [[ " $* " == *" $name "* ]]; then
+		if [[ " ${hardware[*]} " == *" $path "* || " $* " == *" $name "* ]] ||
+			{ ((${#hardware[@]} == 0)) && nic_leads_out "$path"; }; then
 			TARGETS+=("$name")
 		fi
 	done
+}
+
+# nic_leads_out PATH: 0 if it is one end of a veth pair, or stands on an interface
+# of another namespace
+nic_leads_out()
+{
+	local VALUE WHY index
+
+	file_read "$1/ifindex" || return 1
+	index=$VALUE
+	file_read "$1/iflink" && [[ $VALUE != "$index" ]]
 }
 
 # nic_allowed NIC: 0 if this user may change it; else 1, SUPPORT and WHY.  A file

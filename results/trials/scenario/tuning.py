@@ -130,7 +130,10 @@ class Tuning:
             return reason_in(file.read().decode("utf-8", "replace"))
 
     def _journal(self) -> str | None:
-        """What blinktune says of what is in force."""
+        """What blinktune says of what is in force; nodes have a journal
+        each."""
+        if self._nodes:
+            return None
         done = self._programs.call(PROGRAM, *self._nodes, "status", "--json")
         try:
             return json.loads(done.stdout).get("journal_sha256")
