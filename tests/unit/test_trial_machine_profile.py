@@ -105,6 +105,22 @@ class Figures(Folder):
         self.assertEqual((MIB, 3, 2, None), (
             size, spread.count, spread.middle, spread.first_quartile))
 
+    def test_slowest_drive_is_named(self):
+        self.write(*(measure("disk", "drive", [rate * 1e6], transfer_bytes=MIB,
+                             device=f"/dev/{drive}")
+                     for drive, rate in (
+                         ("sda", 145), ("sdb", 97), ("sdc", 140), ("sdb", 99),
+                         ("sda", 141))))
+        found = machine_profile.read(self.folder)
+        self.assertEqual(
+            [("/dev/sdb", 98e6), ("/dev/sdc", 140e6), ("/dev/sda", 143e6)],
+            [(name, spread.middle) for name, spread in found.drives])
+        self.assertIn(
+            ("slowest drive", "/dev/sdb: 98.00 MB/s, the fastest 143.0 MB/s"),
+            headline_figures.rows(found))
+        self.assertRegex(profile_table.text(self.folder),
+                         r"/dev/sdb +98 \[97, 99\]")
+
     def test_blocks_are_of_the_area_that_has_them(self):
         self.write(*(measure(what="random", area_bytes=area,
                              block_bytes=block)

@@ -64,6 +64,11 @@ def _disk(profile):
         yield ("disk, in order, by place",
                text_format.rate_words(max(rates), min(rates)))
     yield from _surface(profile)
+    if profile.drives:
+        (slowest, least), (_, most) = profile.drives[0], profile.drives[-1]
+        yield ("slowest drive", f"{slowest}: "
+               + text_format.rate_words(least.middle) + ", the fastest "
+               + text_format.rate_words(most.middle))
     for name, group in profile.transfers.items():
         for curve in group:
             if curve.name == "random read":

@@ -168,6 +168,7 @@ class Profile:
         self.stream_rates = _stream_rates(disk)
         self.positions, self.by_extents = _positions(disk)
         self.surface = _surface_curves(disk)
+        self.drives = _drives(disk)
         self.device_bytes = next((x["setting"]["device_bytes"] for x in disk
                                   if x["what"] == "position"), None)
         self.files = [self._file(x) for x in made if x["part"] == "extents"]
@@ -413,6 +414,17 @@ def _surface_curves(disk):
         lambda x: "at " + text_format.precise(
             x["setting"]["offset_bytes"], (0, x["setting"]["device_bytes"])),
         "transfer_bytes", _transfers)
+
+
+def _drives(disk) -> list:
+    """(name, Spread) of each drive of an array, the slowest first."""
+    rates = {}
+    for line in disk:
+        if line["what"] == "drive":
+            rates.setdefault(line["setting"]["device"], []).extend(
+                line["samples"])
+    return sorted(((name, Spread.of(each)) for name, each in rates.items()),
+                  key=lambda drive: drive[1].middle)
 
 
 def _place(line):

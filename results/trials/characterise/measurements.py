@@ -8,7 +8,8 @@
                    they become
     start          of a program that does nothing, and of the sorter
     disk           rate by transfer size, by position: where the fast rim is,
-                   and by both
+                   and by both; of each drive of an array, the slowest of which
+                   is named
     extents        where a given file lies on its disk
     network        round trips and throughput by UDP and TCP, between nodes or
                    on loopback
@@ -37,7 +38,7 @@ from typing import Callable
 from trials.base import documents
 from trials.base.failure import FILE, RESOURCES, Failure, of_file
 from trials.characterise import extents, fio
-from trials.machine import environment
+from trials.machine import disks, environment
 from trials.record import schema, store
 
 SCHEMA = schema.MEASURE
@@ -46,6 +47,7 @@ FILE_NAME = "characterisation.jsonl"
 KIB, MIB = 1 << 10, 1 << 20
 POSITION_SPAN_BYTES = 64 * MIB
 POSITION_BLOCK_BYTES = MIB
+DRIVE_ROUNDS = 3
 # Transfers of a sort beyond memory, and how many of a kind are under way.
 STREAM_BLOCK_BYTES = 2 * MIB
 STREAM_DEPTH = 8
@@ -379,6 +381,7 @@ def _disk(job, measures):
     if device and _may_read(device):
         disk.transfers(device, ("read", "randread"), {"file": False})
         _positions(disk)
+        _drives(disk, disks.of_path(job.work).drives)
     else:
         measures.refuse("disk", "position",
                         why or f"{device} may not be read directly")
@@ -442,6 +445,20 @@ def _surface(disk, size):
                               "transfer_bytes": block},
                   disk.device, "randread", block, times=0.5,
                   offset_bytes=offset, span_bytes=span)
+
+
+def _drives(disk, drives):
+    """Measure the drives of an array one by one, from their first bytes on: it
+    is as fast as the slowest of them.  By turns, so that what drifts in time is
+    not taken for a drive's."""
+    if len(drives) < 2:
+        return
+    for _ in range(DRIVE_ROUNDS):
+        for drive in drives:
+            disk.rate("drive", {"device": f"/dev/{drive}",
+                                "transfer_bytes": POSITION_BLOCK_BYTES},
+                      f"/dev/{drive}", "read", POSITION_BLOCK_BYTES,
+                      span_bytes=POSITION_SPAN_BYTES)
 
 
 def _file_rates(disk, path, writes):

@@ -145,6 +145,10 @@ class Tables:
                    [[text_format.precise(p.offset_bytes, ends),
                      units.size(p.length_bytes), self._spread(p.spread, size)]
                     for p in places])
+        yield ("disk, drives of the array one by one: MB/s, "
+               + text_format.SAMPLES, "drive|>rate",
+               [[name, self._spread(spread, 1e6)]
+                for name, spread in self.found.drives])
 
     def _surface(self):
         known = [(curve.name, dict(curve.points))
