@@ -196,7 +196,7 @@ case_scenarios_and_sweeps()
 	expect_all 'blinktrial --scenario=cache,p' cache,pagecache cache,platter
 	expect_all 'blinktrial --scenario=cache,c'
 	touch mine.sweep
-	expect_some 'blinktrial --sweep=' mine.sweep reference.sweep \
+	expect_some 'blinktrial --sweep=' datamation-2011.sweep mine.sweep \
 		sorter.sweep transports.sweep
 	expect_all 'blinktrial --sweep=sor' sorter.sweep
 }

@@ -905,6 +905,64 @@ case_nodes()
 	expect_folder record design.json environment.json trials.jsonl
 }
 
+# Values with places of their own; and an mpirun that starts its ranks by way of
+# the daemons.
+case_nodes_places()
+{
+	local names
+
+	names=$(sed 's/:.*//' "$WCOLL" | paste -sd ,)
+	patient_blinksh
+	fake mpirun.openmpi <<-'END'
+		while [ "$1" != -n ]; do
+			[ "$1" != plm_rsh_agent ] || agent=$2
+			[ "$1" != --host ] || IFS=, read -r -a hosts <<<"$2"
+			shift
+		done
+		shift 2
+		for rank in "${!hosts[@]}"; do
+			"$agent" "${hosts[rank]}" \
+				"OMPI_COMM_WORLD_RANK=$rank JOB=$$ $(
+				printf "'%s' " "$@")" &
+			ranks[rank]=$!
+		done
+		for pid in "${ranks[@]}"; do wait "$pid" || exit; done
+	END
+	fake blinksort-mpi.openmpi <<-END
+		exec "\$BIN/blinksort" --nodes=$names --rank=\$OMPI_COMM_WORLD_RANK \
+			--job=\$JOB "\$@"
+	END
+	mkdir other
+	cat >sweep <<-END
+		machine.place a | b c
+		  work b $PWD/other
+		  skip nowhere
+		machine.net a | b
+		  nodes b $names
+		ranks.exchange udp | mpi-tcp by-reference
+		  only cluster
+		together machine.place=b ranks.exchange=mpi-tcp
+		unverified
+	END
+	PATH=$PWD/programs:/usr/bin:/bin expect_trial 0 -w "^$WCOLL" \
+		--scenario=pagecache --trials=1 --records=$RECORDS --out=record \
+		--sweep=sweep
+	expect_valid
+	expect_match '^skipped: place=c: nowhere$' out
+	expect_match '^skipped: exchange=by-reference: is for ranks of one' out
+	ask 'outcomes == ["ok"] * 6'
+	ask 'sorted(t["configuration"] for t in trials) == [
+		"control", "exchange=mpi-tcp", "net=b", "place=b",
+		"place=b,exchange=mpi-tcp", "reference"]'
+	ask 'all(len(t["ranks"]) == 4 and t["scenario_met"] for t in trials)'
+	ask "{t['checksum'] for t in trials} == {'$(
+		"$BIN/blinkgen" -c $RECORDS /dev/null 2>&1)'}"
+	"$REPORT" record >told
+	expect_match '^4 +openmpi +mpi-tcp +1 ' told
+	expect_folder other
+	expect_folder record design.json environment.json trials.jsonl
+}
+
 # A folder that was there before stays, and what is in it.
 case_nodes_folder()
 {
@@ -988,7 +1046,7 @@ else
 	skip refused_scenario "no tmpfs at /dev/shm"
 fi
 cluster_up 4 -- --allow "$REPO/results"
-for name in nodes nodes_folder nodes_without_key nodes_killed; do
+for name in nodes nodes_places nodes_folder nodes_without_key nodes_killed; do
 	check $name case_$name
 done
 finish

@@ -160,15 +160,40 @@ class Configurations(unittest.TestCase):
             self.assertEqual(caught.exception.status, USAGE)
 
     def test_design_shipped_sweeps(self):
-        reference = sweep.load(str(unit.ROOT / "results/reference.sweep"))
+        study = sweep.load(str(unit.ROOT / "results/datamation-2011.sweep"))
         for scenarios in (["pagecache"], ["platter", "cache"]):
             for hosts in (None, ["a", "b"]):
-                design = designs.make(scenarios, reference, 3, 1, hosts=hosts)
+                design = designs.make(scenarios, study, 3, 1, hosts=hosts)
                 self.assertEqual(len(set(names(design))), len(names(design)))
                 skipped = [c["name"] for c in design["configurations"]
                            if c["skipped"]]
-                self.assertIn("raid-chunk=1M", skipped)
-                self.assertEqual("mtu=9000" in skipped, hosts is None)
+                self.assertIn("raid-chunk=1024", skipped)
+                self.assertEqual("mtu=1500" in skipped, hosts is None)
+
+    def test_design_targets_of_a_knob(self):
+        design = make("tune.mtu:eth0 9000 | 1500\n")
+        self.assertEqual(
+            designs.configuration(design, "mtu=1500")["tuning"],
+            {"knobs": {"mtu:eth0": "1500"}})
+
+    def test_design_places_and_changes_together(self):
+        text = ("machine.chunk 64 | 32 512\n  work 512 /a\n  skip no\n"
+                "machine.net 10G | 1G\n  nodes 1G a,b\n"
+                "sort.threads default |\n"
+                "together machine.chunk=512 sort.threads=2\n"
+                "together machine.chunk=32 sort.threads=2\n")
+        for hosts, why in ((None, "for a cluster only"), (["a", "b"], None)):
+            design = designs.make(["cache"], sweep.parse(text), 3, 1,
+                                  hosts=hosts)
+            reasons = {c["name"]: c["skipped"]
+                       for c in design["configurations"]}
+            self.assertEqual(reasons, {
+                "reference": None, "control": None, "chunk=32": "no",
+                "chunk=512": None, "net=1G": why,
+                "chunk=512,threads=2": None, "chunk=32,threads=2": "no"})
+        found = designs.configuration(design, "chunk=512,threads=2")
+        self.assertEqual(found["parameters"], {
+            "machine.chunk": "512", "machine.net": "10G", "sort.threads": "2"})
 
 
 # Of seed 7: block 3, and the first two blocks.

@@ -2,7 +2,6 @@
 
 import json
 import os
-import tempfile
 import unittest
 
 import unit
@@ -55,21 +54,19 @@ class Results(unittest.TestCase):
         self.assertGreater(rank["max_rss_bytes"], 100_000)
 
     def test_ranks_of_an_mpirun(self):
-        folder = self.enterContext(tempfile.TemporaryDirectory())
-        said = [f"{folder}/said.{rank}" for rank in range(3)]
         documents = [
             {"whole_records": 9, "record_size": 100, "elapsed_ns": 7,
              "mpi_init_ns": 40, "mpi_finalize_ns": 30,
              "ranks": [rank_report(0), rank_report(1)]},
             {"elapsed_ns": 8, "mpi_init_ns": None, "mpi_finalize_ns": -1}]
-        for path, document in zip(said, documents):
-            with open(path, "w", encoding="utf-8") as file:
-                json.dump(document, file)
-        _, result = sorter.run_ranks([SHELL, "-c", "exit 0"],
-                                     self.supervisor, 9.0, said)
+        texts = [*map(json.dumps, documents), ""]
+        _, result = sorter.run_ranks([SHELL, "-c", "exit 0"], self.supervisor,
+                                     9.0, ["a", "b", None], lambda: texts)
         self.assertEqual((result.records, result.bytes), (9, 900))
         self.assertEqual(result.documents, [*documents, None])
-        self.assertEqual([rank["rank"] for rank in result.ranks], [0, 1, 2])
+        self.assertEqual([(rank["rank"], rank["host"])
+                          for rank in result.ranks],
+                         [(0, "a"), (1, "b"), (2, None)])
         self.assertEqual(
             [(rank["elapsed_ns"], rank["mpi_init_ns"],
               rank["mpi_finalize_ns"]) for rank in result.ranks],
@@ -77,7 +74,7 @@ class Results(unittest.TestCase):
         self.assertEqual(result.ranks[1]["phases_ns"]["exchange"], 10)
         _, result = sorter.run_ranks(
             [SHELL, "-c", "echo no slots >&2; exit 9"], self.supervisor, 9.0,
-            [f"{folder}/none"])
+            [None], lambda: [""])
         self.assertEqual((result.exit_status, result.message, result.records),
                          (9, "no slots", None))
 

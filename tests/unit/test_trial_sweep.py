@@ -10,7 +10,6 @@ from trials.base.failure import FILE, Failure
 from trials.record import sweep
 
 RESULTS = unit.ROOT / "results"
-KNOBS = unit.ROOT / "tune" / "knobs"
 
 GOOD = """\
 # a comment
@@ -26,7 +25,7 @@ factorial sort.io sort.threads
 racing every=5 alpha=0.05
 """
 
-# The last line of each is the wrong one.
+# The last line of each is the wrong one, unless its number stands behind.
 REFUSED = (
     ("sort.io auto mmap", "NAME REFERENCE | ALTERNATIVE"),
     ("sort.io auto|mmap", "with blanks around the bar"),
@@ -53,6 +52,9 @@ REFUSED = (
      "ranks.exchange, ranks.count, and sort. with "
      "by-reference, io, "),
     ("tune. a | b", "'tune.' is not a parameter's name"),
+    ("tune.mtu: a | b", "'tune.mtu:' is not a parameter's name"),
+    ("sort.io:x a | b", "'sort.io:x' is not a parameter's name"),
+    ("tune.mtu:a 1 | 2\ntune.mtu:b 1 | 2", "would share its variants' names"),
     ("tune.Read a | b", "'tune.Read' is not a parameter's name"),
     ("sort.io auto | mmap\nsort.io auto | mmap", "on line 1 already"),
     ("sort.io auto | mmap\ntune.io a | b", "would share its variants' names"),
@@ -85,6 +87,25 @@ REFUSED = (
     ("racing off\nracing off", "a second racing"),
     ("scaling", "what is known is 'scaling weak'"),
     ("machine.raid 1 | 2", "needs a skip line"),
+    ("machine.raid 1 | 2 3\n  work 2 /a", "needs a skip line", 1),
+    ("sort.io auto | mmap\n  work mmap /a", "sort.io is set, and has no place"),
+    ("machine.raid 1 | 2\n  work 1 /a", "written work ALTERNATIVE FOLDER"),
+    ("machine.raid 1 | 2\n  work 2 a", "written work ALTERNATIVE FOLDER"),
+    ("machine.raid 1 | 2\n  work 2 /a /b", "written work ALTERNATIVE FOLDER"),
+    ("machine.net 1 | 2\n  nodes 2 a;b", "written nodes VALUE HOSTS"),
+    ("machine.net 1 | 2\n  nodes 2 a,b\n  work 2 /a", "a second place of 2"),
+    ("sort.io a | b\ntogether sort.io=b", "two changes or more"),
+    ("sort.io a | b\ntogether sort.io=b sort.memory=1",
+     "together: no parameter 'sort.memory' above"),
+    ("sort.io a | b\nsort.memory a | b\ntogether sort.io=b sort.memory=a",
+     "'sort.memory=a' changes nothing"),
+    ("sort.io a | b\nsort.memory a | b\ntogether sort.io=b sort.memory=c=d",
+     "'c=d' can't be a value"),
+    ("sort.io a | b\nsort.memory a |\ntogether sort.io=b sort.memory=c\n"
+     "together sort.memory=c sort.io=b", "stands there twice"),
+    ("machine.a 1 | 2\n  work 2 /a\nmachine.b 1 | 2\n  work 2 /b\n"
+     "together machine.a=2 machine.b=2", "a trial is in one", 3),
+    ("unverified trials", "'unverified' is not a parameter's name"),
 )
 
 
@@ -105,6 +126,32 @@ class Sweeps(unittest.TestCase):
                                         "alpha": 0.05, "margin_ratio": 1.02})
         self.assertEqual(found.text, GOOD)
 
+    def test_sweep_places_and_more(self):
+        found = sweep.parse("""\
+machine.raid-chunk 64 | 32 512
+  work 512 /mnt/a
+  skip destroys
+machine.network 10G | 1G
+  nodes 10G 10.0.0.[2-17]
+  nodes 1G 10.1.0.[2-17]
+sort.threads default |
+together machine.network=1G sort.threads=2
+unverified
+""")
+        chunk, network, threads = found.parameters
+        self.assertEqual([chunk.why_not(value) for value in chunk.values],
+                         [None, "destroys", None])
+        self.assertEqual(found.places(sweep.WORK),
+                         {("machine.raid-chunk", "512"): "/mnt/a"})
+        self.assertEqual(list(found.places(sweep.NODES).items()),
+                         [(("machine.network", "1G"), "10.1.0.[2-17]"),
+                          (("machine.network", "10G"), "10.0.0.[2-17]")])
+        self.assertEqual(threads.alternatives, [])
+        self.assertEqual(found.together, [{"machine.network": "1G",
+                                           "sort.threads": "2"}])
+        self.assertTrue(found.unverified)
+        self.assertFalse(sweep.parse(GOOD).unverified)
+
     def test_sweep_races_by_default_if_factorial(self):
         one = "sort.io a | b\nsort.memory a | b\n"
         both = one + "factorial sort.io sort.memory\n"
@@ -115,13 +162,13 @@ class Sweeps(unittest.TestCase):
                          sweep.RACING)
 
     def test_sweep_refuses(self):
-        for text, why in REFUSED:
+        for text, why, *line in REFUSED:
             with self.subTest(text):
                 with self.assertRaises(Failure) as caught:
                     sweep.parse(text, "a.sweep")
                 self.assertEqual(caught.exception.status, FILE)
-                self.assertEqual(caught.exception.what,
-                                 f"a.sweep:{text.count(chr(10)) + 1}")
+                number = line[0] if line else text.count("\n") + 1
+                self.assertEqual(caught.exception.what, f"a.sweep:{number}")
                 self.assertIn(why, caught.exception.why)
 
     def test_sweep_of_nothing(self):
@@ -178,14 +225,6 @@ class Arguments(unittest.TestCase):
 
 
 class Shipped(unittest.TestCase):
-    def test_sweep_reference_has_fourteen(self):
-        found = sweep.load(str(RESULTS / "reference.sweep"))
-        self.assertEqual(len(found.parameters), 14)
-        self.assertIsNone(found.factorial)
-        for parameter in found.parameters:
-            self.assertTrue(parameter.reason, parameter.name)
-            self.assertTrue(parameter.source, parameter.name)
-
     def test_sweep_sorter_has_reasons(self):
         found = sweep.load(str(RESULTS / "sorter.sweep"))
         for parameter in found.parameters:
@@ -202,14 +241,6 @@ class Shipped(unittest.TestCase):
             self.assertEqual(parameter.kind, "ranks")
             self.assertTrue(parameter.reason, parameter.name)
             self.assertTrue(parameter.source, parameter.name)
-
-    @unittest.skipUnless(KNOBS.is_dir(), "no knobs")
-    def test_sweep_reference_names_knobs(self):
-        found = sweep.load(str(RESULTS / "reference.sweep"))
-        for parameter in found.parameters:
-            if parameter.kind == "tune":
-                knob = KNOBS / f"{parameter.short_name}.sh"
-                self.assertTrue(knob.exists(), parameter.name)
 
 
 if __name__ == "__main__":

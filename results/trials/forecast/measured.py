@@ -100,7 +100,8 @@ class Comparison:
             return
         configuration = next(c for c in run.design["configurations"]
                              if c["role"] == "reference")
-        if sweep.ranks_of(configuration["parameters"]):
+        if (sweep.ranks_of(configuration["parameters"])
+                and not run.design["hosts"]):
             self.notes.append(f"Not compared: {name}: an mpirun has started "
                               "its ranks.")
             return

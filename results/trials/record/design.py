@@ -19,7 +19,8 @@ import time
 from typing import Callable, Iterator, Mapping, NamedTuple, Optional, Union
 
 from trials.base.failure import USAGE, Failure
-from trials.record.sweep import RANKS_DEFAULTS, Parameter, Sweep, ranks_of
+from trials.record.sweep import (NODES, RANKS_DEFAULTS, Parameter, Sweep,
+                                 ranks_of, short_name_of)
 
 SCHEMA = "blinktrial-design-1"
 ORDERS = ("blocks", "sequence")
@@ -53,9 +54,12 @@ def _judge(scenarios, hosts, unsettable):
     own_io = next((s for s in scenarios if s != "pagecache"), None)
 
     def why_not(parameter, value):
-        if parameter.skip:
-            return parameter.skip
-        if parameter.cluster_only and not hosts:
+        skip = parameter.why_not(value)
+        if skip:
+            return skip
+        is_of_cluster = parameter.cluster_only or NODES in parameter.places.get(
+            value, ())
+        if is_of_cluster and not hosts:
             return "for a cluster only"
         if parameter.name == "sort.io" and own_io:
             return f"the scenario {own_io} sets it itself"
@@ -99,7 +103,7 @@ def _of_arms(arms, settings):
 
 def _name(changes):
     """{sort.io: direct, sort.threads: 1} -> "io=direct,threads=1"."""
-    return ",".join(f"{name.partition('.')[2]}={value.replace(' ', '_')}"
+    return ",".join(f"{short_name_of(name)}={value.replace(' ', '_')}"
                     for name, value in changes.items())
 
 
@@ -117,6 +121,7 @@ def _changes(sweep):
         if parameter.name not in factors:
             for value in parameter.alternatives:
                 yield {parameter.name: value}
+    yield from sweep.together
     if factors:
         by_name = {p.name: p for p in sweep.parameters}
         yield from _combinations([by_name[name] for name in factors])

@@ -137,9 +137,9 @@ def _rank_count(trial, design) -> int:
     by_name = {c["name"]: c for c in design["configurations"]}
     found = by_name.get(trial["configuration"])
     ranks = ranks_of(found["parameters"]) if found else None
-    if ranks:
-        return int(ranks["count"])
-    return len(design["hosts"]) if design["hosts"] else 1
+    if design["hosts"]:
+        return len(design["hosts"])
+    return int(ranks["count"]) if ranks else 1
 
 
 def _rank_complaints(trial, design) -> Iterator[str]:

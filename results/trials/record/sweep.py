@@ -8,6 +8,8 @@ text; blank lines mean nothing.
             sort.OPTION    an option of blinksort: see SORT_OPTIONS below;
                            the value "default" leaves it out; plain is yes or no
             tune.KNOB      a knob of blinktune; "keep" leaves it as it is
+            tune.KNOB:TARGETS
+                           the same of these targets alone, a pattern
             tune.profile   a whole profile of blinktune; not beside knobs
             ranks.THING    how many ranks on this machine sort, which mpirun
                        starts them, and over what they exchange records: see
@@ -23,9 +25,22 @@ text; blank lines mean nothing.
         source TEXT     where that comes from
         skip TEXT       why it is not set: it is listed and never run
         only cluster    skipped unless many machines sort
+        work VALUE FOLDER
+        nodes VALUE HOSTS
+                        where that value of machine.THING is to be had all the
+                        time: trials with it work in this folder, or their
+                        ranks exchange records by these addresses
 
     factorial NAME NAME...
         Of these, run every combination, instead of one change at a time.
+
+    together NAME=VALUE NAME=VALUE...
+        Run one more configuration, with these changes.  A parameter that only
+        such lines change has no alternative.
+
+    unverified
+        Run where a condition of a scenario can't be verified, too, and say so
+        in each report.
 
     racing off
     racing first_block=20 every=10 alpha=0.01 margin_ratio=1.02
@@ -63,10 +78,21 @@ MOST_COMBINATIONS = 1000
 MOST_CHARACTERS = 1 << 20
 
 _NAME = re.compile(r"[a-z]+\.[a-z0-9]+(-[a-z0-9]+)*")
+_TARGETS = re.compile(r"(tune\.[a-z0-9-]+):[A-Za-z0-9._*?-]+")
 # No '=' and no ',': names of configurations and blinktune's inline profiles
 # are made of those.
 _VALUE = re.compile(r"[A-Za-z0-9._:+/@%?-]+( [A-Za-z0-9._:+/@%?-]+)*")
 _TEXTS = ("because", "source", "skip")
+WORK, NODES = "work", "nodes"
+# What a place is, and the form of its text: a folder's path, or a list of hosts
+# as blinksort takes it.
+_PLACES = {WORK: re.compile(r"/\S*"),
+           NODES: re.compile(r"[A-Za-z0-9.:,\[\]-]+")}
+
+
+def short_name_of(name: str) -> str:
+    """tune.mtu:eth0 -> mtu"""
+    return name.partition(".")[2].partition(":")[0]
 
 
 @dataclass
@@ -78,6 +104,8 @@ class Parameter:
     source: Optional[str] = None
     skip: Optional[str] = None
     cluster_only: bool = False
+    # Of values that are had all the time: (WORK, folder) or (NODES, hosts).
+    places: dict[str, tuple[str, str]] = field(default_factory=dict)
     line: int = 0
 
     @property
@@ -86,20 +114,40 @@ class Parameter:
 
     @property
     def short_name(self) -> str:
-        return self.name.partition(".")[2]
+        return short_name_of(self.name)
 
     @property
     def values(self) -> list[str]:
         return [self.reference, *self.alternatives]
+
+    def why_not(self, value: str) -> Optional[str]:
+        """The text of its skip line, unless the value has a place, or is the
+        reference of values that have one."""
+        is_placed = value in self.places or (value == self.reference
+                                             and self.places)
+        return None if is_placed else self.skip
 
 
 @dataclass
 class Sweep:
     parameters: list[Parameter] = field(default_factory=list)
     factorial: Optional[list[str]] = None
+    # Changes that are made at once: {parameter: value} each.
+    together: list[dict[str, str]] = field(default_factory=list)
     racing: Optional[dict] = None
+    unverified: bool = False
     text: Optional[str] = None
     weak_scaling: bool = False
+
+    def places(self, kind: str) -> dict[tuple[str, str], str]:
+        """{(parameter, value): place} of WORK or NODES, those of references
+        last: a trial is in the first place that it has a value of."""
+        found = [(parameter.name, value, place, value == parameter.reference)
+                 for parameter in self.parameters
+                 for value, (its_kind, place) in parameter.places.items()
+                 if its_kind == kind]
+        return {(name, value): place for name, value, place, _
+                in sorted(found, key=lambda one: one[3])}
 
 
 class _Refused(Exception):
@@ -120,8 +168,9 @@ def _words(line):
 
 
 def _check_name(name):
-    _require(_NAME.fullmatch(name), f"'{name}' is not a parameter's name"
-             + _meant(name))
+    targets = _TARGETS.fullmatch(name)
+    _require(_NAME.fullmatch(targets[1] if targets else name),
+             f"'{name}' is not a parameter's name" + _meant(name))
     prefix, _, rest = name.partition(".")
     _require(prefix in PREFIXES, f"'{name}': a parameter begins with "
              + ", ".join(f"{known}." for known in PREFIXES))
@@ -149,20 +198,22 @@ def _parameter(words, line):
              "a parameter is written NAME REFERENCE | ALTERNATIVE..., with "
              "blanks around the bar")
     reference, alternatives = words[1], words[3:]
-    _require(alternatives, f"{name} has no alternative")
     for value in (reference, *alternatives):
-        _require(_VALUE.fullmatch(value), f"'{value}' can't be a value")
+        _check_value(name, value)
     _require(reference not in alternatives,
              f"{name}: the alternative '{reference}' is the reference")
     _require(len(set(alternatives)) == len(alternatives),
              f"{name}: an alternative stands there twice")
-    _require(name != "sort.plain" or set(words[1:]) <= {"no", "|", "yes"},
-             "sort.plain is yes or no")
-    for value in (reference, *alternatives):
-        kind, _, rest = name.partition(".")
-        _require(kind != "ranks" or re.fullmatch(RANKS[rest], value),
-                 f"{name} can't be '{value}'")
     return Parameter(name, reference, alternatives, line=line)
+
+
+def _check_value(name, value):
+    _require(_VALUE.fullmatch(value), f"'{value}' can't be a value")
+    _require(name != "sort.plain" or value in ("no", "yes"),
+             "sort.plain is yes or no")
+    kind, _, rest = name.partition(".")
+    _require(kind != "ranks" or re.fullmatch(RANKS[rest], value),
+             f"{name} can't be '{value}'")
 
 
 def _racing(words):
@@ -188,8 +239,10 @@ class _Parser:
     def __init__(self):
         self.parameters = []
         self.factorial = None
+        self.together = []
         self.racing = None
         self.weak_scaling = False
+        self.unverified = False
         # Indented lines belong to a parameter only right behind it.
         self.last = None
 
@@ -213,6 +266,10 @@ class _Parser:
             _require(words[1:] == ["weak"], "scaling: what is known is "
                      "'scaling weak'")
             self.weak_scaling = True
+        elif words[0] == "together":
+            self.together.append(self.changes(words[1:]))
+        elif words == ["unverified"]:
+            self.unverified = True
         else:
             self.add(_parameter(words, number))
 
@@ -239,12 +296,51 @@ class _Parser:
                      "only: what is known is 'only cluster'")
             self.last.cluster_only = True
             return
-        _require(key in _TEXTS, f"'{key}' is not because, source, skip or only")
+        if key in _PLACES:
+            self.place(key, text.split())
+            return
+        _require(key in _TEXTS, f"'{key}' is not because, source, skip, only, "
+                 "work or nodes")
         attribute = "reason" if key == "because" else key
         _require(text, f"{key} says nothing")
         _require(getattr(self.last, attribute) is None,
                  f"a second '{key}' for {self.last.name}")
         setattr(self.last, attribute, text)
+
+    def place(self, kind, words):
+        parameter = self.last
+        _require(parameter.kind == "machine",
+                 f"{kind}: {parameter.name} is set, and has no place")
+        # What has no place is where --work and -w are.
+        values = (parameter.alternatives if kind == WORK
+                  else parameter.values)
+        _require(len(words) == 2 and words[0] in values
+                 and _PLACES[kind].fullmatch(words[1]),
+                 f"a place is written {kind} " + (
+                     "ALTERNATIVE FOLDER" if kind == WORK
+                     else "VALUE HOSTS"))
+        _require(words[0] not in parameter.places,
+                 f"a second place of {words[0]}")
+        parameter.places[words[0]] = (kind, words[1])
+
+    def changes(self, words):
+        """{NAME: VALUE} of a line with "together"."""
+        found = {}
+        for word in words:
+            name, _, value = word.partition("=")
+            parameter = self.named(name, "together")
+            _check_value(name, value)
+            _require(value != parameter.reference and name not in found,
+                     f"together: '{word}' changes nothing")
+            found[name] = value
+        _require(len(found) >= 2, "together needs two changes or more")
+        _require(found not in self.together, "together: stands there twice")
+        return found
+
+    def named(self, name, what):
+        found = next((p for p in self.parameters if p.name == name), None)
+        _require(found, f"{what}: no parameter '{name}' above")
+        return found
 
     def check_factorial(self):
         _require(len(self.factorial) >= 2,
@@ -253,9 +349,7 @@ class _Parser:
                  "factorial: a name stands there twice")
         combinations = 1
         for name in self.factorial:
-            found = [p for p in self.parameters if p.name == name]
-            _require(found, f"factorial: no parameter '{name}' above")
-            combinations *= len(found[0].values)
+            combinations *= len(self.named(name, "factorial").values)
         _require(combinations <= MOST_COMBINATIONS,
                  f"factorial: {combinations} combinations; at most "
                  f"{MOST_COMBINATIONS}")
@@ -264,7 +358,8 @@ class _Parser:
         racing = self.racing
         if racing is None:
             racing = dict(RACING) if self.factorial else None
-        return Sweep(self.parameters, self.factorial, racing or None, text,
+        return Sweep(self.parameters, self.factorial, self.together,
+                     racing or None, self.unverified, text,
                      self.weak_scaling)
 
 
@@ -276,14 +371,29 @@ def _check_whole(parser, name):
             parameter.name == "ranks.count" for parameter in parser.parameters):
         raise Failure(name, "scaling weak: no ranks.count is varied", FILE)
     for parameter in parser.parameters:
-        if parameter.kind == "machine" and not parameter.skip:
+        why = _why_refused(parameter, parser)
+        if why:
             raise Failure(f"{name}:{parameter.line}",
-                          f"{parameter.name} can't be set: it needs a skip "
-                          "line that says why", FILE)
-        if parameter.skip and parameter.name in (parser.factorial or ()):
-            raise Failure(f"{name}:{parameter.line}",
-                          f"{parameter.name} is skipped: it can't be part of "
-                          "a factorial search", FILE)
+                          f"{parameter.name} {why}", FILE)
+    for names in (*parser.together, parser.factorial or ()):
+        placed = [p for p in parser.parameters
+                  if p.name in names and p.places]
+        if len(placed) > 1:
+            raise Failure(f"{name}:{placed[1].line}",
+                          f"{placed[1].name} and {placed[0].name} have places, "
+                          "and a trial is in one", FILE)
+
+
+def _why_refused(parameter, parser):
+    if (parameter.kind == "machine" and not parameter.skip
+            and set(parameter.alternatives) - set(parameter.places)):
+        return "can't be set: it needs a skip line that says why"
+    if not parameter.alternatives and not any(
+            parameter.name in changes for changes in parser.together):
+        return "has no alternative"
+    if parameter.skip and parameter.name in (parser.factorial or ()):
+        return "is skipped: it can't be part of a factorial search"
+    return None
 
 
 def parse(text: str, name: str = "sweep") -> Sweep:

@@ -1,5 +1,5 @@
-"""Ranks that an mpirun has started here: what the whole took, what of it was
-the start and the end of MPI, and how the rest compares with UDP.
+"""Ranks that an mpirun has started, here or on nodes: what the whole took, what
+of it was the start and the end of MPI, and how the rest compares with UDP.
 
 Of MPI_Init, and of MPI_Finalize, a trial's figure is the median over its ranks:
 those that begin first wait for the others in it, as ranks without MPI do in
@@ -29,11 +29,22 @@ def cpu_count(environment) -> int | None:
     return sum(int(part[-1]) - int(part[0]) + 1 for part in ends)
 
 
+def count_of(study, group) -> int:
+    """The number of ranks: one on each node, or as many as were asked for."""
+    hosts = study.design["hosts"]
+    return len(hosts) if hosts else int(ranks_of(group.parameters)["count"])
+
+
 def crowded(study, group) -> bool:
-    """True if there are more ranks than CPUs: what ranks wait for is a CPU,
-    too."""
-    cpus, ranks = cpu_count(study.run.environment), ranks_of(group.parameters)
-    return None not in (cpus, ranks) and int(ranks["count"]) > cpus
+    """True if there are more ranks than CPUs of their one machine: what ranks
+    wait for is a CPU, too."""
+    cpus = cpu_count(study.run.environment)
+    return not study.design["hosts"] and cpus is not None and bool(
+        ranks_of(group.parameters)) and count_of(study, group) > cpus
+
+
+def uses_mpi(group) -> bool:
+    return ranks_of(group.parameters)["exchange"].startswith("mpi-")
 
 
 def part_ns(trial: dict, name: str) -> float | None:
@@ -75,12 +86,15 @@ def ratio(group, other) -> float | None:
 
 
 def rows(study, scenario) -> list:
-    """Rows by number of ranks, without the control."""
+    """Rows by number of ranks, without the control; of nodes, where a sweep
+    varies much else, only the reference and the groups with MPI."""
     groups = [group for group in study.of(scenario)
               if ranks_of(group.parameters) and group.count
-              and group.role != "control"]
+              and group.role != "control"
+              and (not study.design["hosts"] or group.role == "reference"
+                   or uses_mpi(group))]
     return [_row(study, group) for group in sorted(
-        groups, key=lambda group: int(ranks_of(group.parameters)["count"]))]
+        groups, key=lambda group: count_of(study, group))]
 
 
 def _row(study, group):
@@ -91,7 +105,8 @@ def _row(study, group):
     trials = group.sample_trials
     found = ratio(group, without_mpi(study, group))
     ranks = ranks_of(group.parameters)
-    return [ranks["count"] + "*" * crowded(study, group), ranks["mpirun"],
+    return [f"{count_of(study, group)}{'*' * crowded(study, group)}",
+            ranks["mpirun"],
             ranks["exchange"], str(group.count),
             median(trial["whole_ns"] for trial in trials),
             *(median(part_ns(trial, name) for trial in trials)
@@ -103,7 +118,7 @@ def _row(study, group):
 
 def notes(study) -> list:
     """Notes on the rows that are marked."""
-    counts = dict.fromkeys(ranks_of(group.parameters)["count"] for group
+    counts = dict.fromkeys(count_of(study, group) for group
                            in study.groups.values() if crowded(study, group))
     return [f"{count} ranks are more than the "
             f"{cpu_count(study.run.environment)} CPUs of the machine "

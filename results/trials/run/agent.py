@@ -11,6 +11,7 @@ main() is the node's side; ask() and the join_*() are the client's.
                                                  what is in OUTPUT
     counters WORK       environment WORK         remove PATH...
     noise                                        of its CPUs, watched now
+    said PATH                                    a file that a rank has printed
 
 Options stand before the verb: --programs=FOLDER, where blinkgen and blinkval
 are, since a daemon's PATH knows nothing of them; --cache-bytes=N and --reuse.
@@ -109,6 +110,19 @@ def watch(options) -> dict:
     return noise.watch(options.programs)
 
 
+def said(options, path) -> dict:
+    return {"text": text_of(path)}
+
+
+def text_of(path: str) -> str:
+    """The output of a rank; one that has not begun has no file."""
+    try:
+        with open(path, "rb") as file:
+            return file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
 def remove(options, *paths) -> dict:
     removed = 0
     for path in paths:
@@ -124,7 +138,7 @@ def remove(options, *paths) -> dict:
 
 VERBS = {"make": make, "examine": examine, "prepare": prepare,
          "check": check, "counters": count, "environment": describe,
-         "noise": watch, "remove": remove}
+         "noise": watch, "remove": remove, "said": said}
 
 
 class Parser(argparse.ArgumentParser):

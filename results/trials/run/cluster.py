@@ -8,8 +8,8 @@ import os
 from trials.base.failure import NETWORK, USAGE, Failure, of_file
 from trials.base.programs import Programs, first_line
 from trials.machine import counters, environment, noise
-from trials.record.sweep import sort_arguments
-from trials.run import agent, output_check, sorter
+from trials.record.sweep import NODES, Sweep, ranks_of, sort_arguments
+from trials.run import agent, mpirun, output_check, sorter
 from trials.run.machine import REHEARSAL_RECORDS
 from trials.run.options import default_work
 from trials.run.supervisor import Supervisor
@@ -24,7 +24,8 @@ class Cluster:
     # After so many failures, trials are given up.
     failures_at_most = 10
 
-    def __init__(self, options, programs: Programs, supervisor: Supervisor):
+    def __init__(self, options, programs: Programs, supervisor: Supervisor,
+                 sweep: Sweep | None = None):
         self._programs = programs
         self._supervisor = supervisor
         self._work = options.work
@@ -47,6 +48,10 @@ class Cluster:
         folder = literal(options.work)
         self._input, self._output = f"{folder}/in.%r", f"{folder}/out.%r"
         self._rehearsal = f"{folder}/rehearsal.%r"
+        self._said = f"{folder}/said.%r"
+        # Values that are had by other addresses of the nodes.
+        self._addresses = sweep.places(NODES) if sweep else {}
+        self._launcher = None
         self._shell = ["-w", options.hosts, "--key-file", key_of(options)]
         self.hosts = self._ping()
         self._checksum = None
@@ -100,7 +105,10 @@ class Cluster:
             self._rehearsing = True
             self._ask("make", REHEARSAL_RECORDS, "%r/%n", self._kind,
                       self._rehearsal)
-        _, result = self._sort(scenario, configuration, self._rehearsal)
+        try:
+            _, result = self._sort(scenario, configuration, self._rehearsal)
+        except Failure as reason:
+            return str(reason)
         self.remove_output()
         return result.message or "fails" if result.failed else None
 
@@ -134,15 +142,39 @@ class Cluster:
         return self._sort(scenario, configuration, self._input)
 
     def _sort(self, scenario, configuration, source):
+        parameters = configuration["parameters"]
         timeout_s = sorter.timeout_s_of(self._records)
+        words = [source, "-o", self._output, "--json",
+                 *self._scenarios[scenario].sort_options(),
+                 *sort_arguments(parameters)]
+        ranks = ranks_of(parameters)
+        if ranks and ranks["exchange"] in mpirun.WITH_MPI:
+            return self._sort_by_mpi(ranks, words, timeout_s)
         return sorter.run_cluster(
             [self._programs.path("blinksh"), *self._shell, "--json",
              f"--timeout={timeout_s:.0f}", "--",
-             self._programs.path("blinksort"), "--cluster", source,
-             "-o", self._output, "--json",
-             *self._scenarios[scenario].sort_options(),
-             *sort_arguments(configuration["parameters"])],
-            self._supervisor, timeout_s)
+             self._programs.path("blinksort"), *self._ranks_at(parameters),
+             *words], self._supervisor, timeout_s)
+
+    def _ranks_at(self, parameters: dict) -> list[str]:
+        """How each rank learns of the others: by the addresses that blinksh
+        has, or by others of the same nodes."""
+        nodes = next((nodes for (name, value), nodes in self._addresses.items()
+                      if parameters.get(name) == value), None)
+        return [f"--nodes={nodes}" if nodes else "--cluster"]
+
+    def _sort_by_mpi(self, ranks, words, timeout_s):
+        """An mpirun starts the ranks, by way of our daemons.  The time is that
+        of mpirun, and each rank's JSON is fetched behind it."""
+        self._launcher = self._launcher or mpirun.Launcher(
+            self._programs, self._work, self._shell, self.hosts)
+        command = mpirun.command(
+            self._programs, ranks["mpirun"], ranks["exchange"],
+            len(self.hosts), self._said.removesuffix(".%r").replace("%%", "%"),
+            words, self._launcher.options(ranks["mpirun"]))
+        return sorter.run_ranks(
+            command, self._supervisor, timeout_s, self.hosts,
+            lambda: [node["text"] for node in self._ask("said", self._said)])
 
     def verify(self, scenario: str, result: sorter.Result) -> list[dict]:
         """The conditions after a run; none of a run that has failed."""
@@ -159,7 +191,7 @@ class Cluster:
         return output_check.of_report(done, self._records, self._checksum)
 
     def remove_output(self) -> None:
-        self._ask("remove", self._output)
+        self._ask("remove", self._output, self._said)
 
     def clear(self, _configuration: dict) -> None:
         """Clear up behind a trial."""
@@ -176,6 +208,8 @@ class Cluster:
         if self._checksum is not None:
             self.end_rehearsals()
             self.remove_output()
+            if self._launcher:
+                self._launcher.remove()
             if not keep:
                 self._ask("remove", self._input, f"{self._input}.filler")
         if not keep and (self._made_folder or self._own_folder):

@@ -24,7 +24,7 @@ class Devices(Machine):
     """The records are the first bytes of each device; what stands behind them
     stays, and no trial removes anything.  The work folder has small files."""
 
-    def __init__(self, options, programs, supervisor):
+    def __init__(self, options, programs, supervisor, _sweep=None):
         super().__init__(options, programs, supervisor)
         self._context = DeviceContext.at(self._place)
         # The beginning of their names.

@@ -32,7 +32,8 @@ class Machine:
     # After so many failures, trials are given up.
     failures_at_most = 10
 
-    def __init__(self, options, programs: Programs, supervisor: Supervisor):
+    def __init__(self, options, programs: Programs, supervisor: Supervisor,
+                 _sweep=None):
         work = options.work
         self._work = work
         self._programs = programs

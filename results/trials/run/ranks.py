@@ -44,8 +44,10 @@ class Ranks(Machine):
 
     @staticmethod
     def wanted_by(sweep: Sweep | None) -> bool:
+        """Those of "only cluster" are for a Cluster."""
         return sweep is not None and any(
-            parameter.kind == "ranks" for parameter in sweep.parameters)
+            parameter.kind == "ranks" and not parameter.cluster_only
+            for parameter in sweep.parameters)
 
     # --- files ----------------------------------------------------------------
 
@@ -131,8 +133,10 @@ class Ranks(Machine):
              literal_but_rank(self._output_of("%r")), "--json",
              *self._scenarios[scenario].sort_options(),
              *sort_arguments(configuration["parameters"])])
-        return sorter.run_ranks(command, self._supervisor, timeout_s, [
-            self._said_of(rank) for rank in range(count)])
+        return sorter.run_ranks(
+            command, self._supervisor, timeout_s, [None] * count,
+            lambda: [agent.text_of(self._said_of(rank))
+                     for rank in range(count)])
 
     def verify(self, scenario: str, result: sorter.Result) -> list[dict]:
         """The conditions after a run; none of a run that has failed.  They

@@ -23,6 +23,7 @@ from trials.run.commands import Commands
 from trials.run.devices import Devices
 from trials.run.machine import Machine
 from trials.run.noise import NoiseWatch
+from trials.run.places import Places
 from trials.run.progress import Progress
 from trials.run.ranks import Ranks
 from trials.run.runner import Runner
@@ -76,7 +77,12 @@ def target_of(options, programs: Programs, supervisor: Supervisor,
         return Ranks(options, programs, supervisor, sweep)
     kind = (Cluster if options.hosts else
             Devices if options.input_device else Machine)
-    return kind(options, programs, supervisor)
+    if sweep and sweep.places(sweeps.WORK):
+        if options.input_device:
+            raise Failure("--input-device", "does not go with a sweep whose "
+                          "values have folders", USAGE)
+        return Places(kind, options, programs, supervisor, sweep)
+    return kind(options, programs, supervisor, sweep)
 
 
 def begin(options, programs: Programs, supervisor: Supervisor,
@@ -91,7 +97,7 @@ def begin(options, programs: Programs, supervisor: Supervisor,
         commands = arms.of_options(options, os.environ) \
             if options.commands else []
     target = target_of(options, programs, supervisor, sweep, commands)
-    target.check(not options.unverified)
+    target.check(refuses_unverified(options, sweep))
     tuning = Tuning(programs, options.hosts, options.key_file)
     design = designs.make(
         options.scenarios, sweep, blocks_of(options), options.seed,
@@ -129,6 +135,10 @@ def begin(options, programs: Programs, supervisor: Supervisor,
     with record:
         return trials(options, record, target, tuning, supervisor, programs,
                       energy)
+
+
+def refuses_unverified(options, sweep: sweeps.Sweep | None) -> bool:
+    return not (options.unverified or sweep and sweep.unverified)
 
 
 def blocks_of(options) -> int:
@@ -188,14 +198,14 @@ def resume(options, programs: Programs, supervisor: Supervisor) -> int:
         if designs.of_commands(record.design):
             go_to(record.design["commands"]["directory"])
         text = record.design["sweep_text"]
-        target = target_of(options, programs, supervisor,
-                           sweeps.parse(text) if text else None,
+        sweep = sweeps.parse(text) if text else None
+        target = target_of(options, programs, supervisor, sweep,
                            [arms.Arm(name, **command) for name, command
                             in designs.arms(record.design)])
         if target.hosts != record.design["hosts"]:
             raise Failure("-w", "names other hosts than in the record", USAGE)
         energy = resumed_energy(options, record.design)
-        target.check(not options.unverified)
+        target.check(refuses_unverified(options, sweep))
         target.make_inputs(reuse=True)
         tuning = Tuning(programs, options.hosts, options.key_file)
         return trials(options, record, target, tuning, supervisor, programs,
@@ -268,14 +278,18 @@ def settings(tuning: Tuning, target):
     """A function for designs.make(), which tells why a parameter can't be set
     to a value."""
     def why_not(name: str, value: str) -> str | None:
-        if name in OF_CLUSTERS and isinstance(target, Machine):
-            return "needs a cluster"
-        if name == "sort.io" and target.devices:
-            return "each scenario sets it itself for devices"
         kind, _, knob = name.partition(".")
         if isinstance(target, Commands) and kind in ("sort", "ranks"):
             raise Failure(name, "is for trials of blinksort, not of commands",
                           USAGE)
+        if name in OF_CLUSTERS and not target.hosts:
+            return "needs a cluster"
+        if name == "sort.io" and target.devices:
+            return "each scenario sets it itself for devices"
+        if kind == "ranks" and target.hosts:
+            why = mpirun.why_not_on_nodes(knob, value)
+            if why:
+                return why
         if name == "ranks.mpirun":
             return mpirun.why_not(value)
         if kind != "tune" or value == "keep":

@@ -88,14 +88,14 @@ def run_cluster(command: list[str], supervisor: Supervisor,
 
 
 def run_ranks(command: list[str], supervisor: Supervisor, timeout_s: float,
-              said: list[str]) -> tuple[Timed, Result]:
-    """Run an mpirun that starts ranks here, each of which prints into one of
-    these files.  The time is that of mpirun, from before its start to after
-    its end."""
+              hosts: list, said) -> tuple[Timed, Result]:
+    """Run an mpirun that starts ranks, one on each of the hosts (None: here);
+    said() is then what each of them has printed.  The time is that of mpirun,
+    from before its start to after its end."""
     timed = time_command(command, supervisor, timeout_s)
     # The nodes look as in blinksh's document, but for what its daemons measure.
-    nodes = [{"rank": rank, "host": None, "stdout": text_of(path)}
-             for rank, path in enumerate(said)]
+    nodes = [{"rank": rank, "host": host, "stdout": text}
+             for rank, (host, text) in enumerate(zip(hosts, said()))]
     documents = [parse(node["stdout"]) or None for node in nodes]
     first = documents[0] or {}
     records = first.get("whole_records")
@@ -103,15 +103,6 @@ def run_ranks(command: list[str], supervisor: Supervisor, timeout_s: float,
         timed.whole_ns, timed.exit_status, message_of(timed), records,
         None if records is None else records * first["record_size"],
         node_ranks(nodes, first.get("ranks") or []), documents)
-
-
-def text_of(path: str) -> str:
-    """The output of a rank; one that has not begun has no file."""
-    try:
-        with open(path, "rb") as file:
-            return file.read().decode("utf-8", "replace")
-    except OSError:
-        return ""
 
 
 def process_rank(timed: Timed, said: dict) -> dict:
