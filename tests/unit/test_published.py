@@ -5,7 +5,7 @@ import re
 import unittest
 
 import unit
-from trials.record import claims
+from trials.record import claims, design as designs, sweep
 
 # A page, and an option, a section or a word of it
 PAGE = re.compile(r"(blink[a-z-]+)\(([157])\)"
@@ -45,6 +45,17 @@ def not_on(name, section, word):
     return None if there else f"the page has no {word}"
 
 
+def is_named(claim, text):
+    """By its name, or by what it has in common with others of its row."""
+    return claim in text or f'"{claim.rpartition("-")[0]}"' in text
+
+
+def arms_of(path):
+    """The configurations of a sweep, as designs name them."""
+    design = designs.make(["cache"], sweep.load(str(path)), 1, 1)
+    return {each["name"] for each in design["configurations"]}
+
+
 class Files(unittest.TestCase):
     def test_there_are_some(self):
         self.assertLessEqual({"datamation-2011", "psort-2011"},
@@ -68,6 +79,24 @@ class Files(unittest.TestCase):
             why = missing(ours.get("where", "README.md"))
             if why:
                 wrong.append(f"{name}: {ours['where']}: {why}")
+        self.assertEqual("", "\n".join(wrong))
+
+    def test_what_is_checked_is_named_there(self):
+        wrong = [name for name, claim in every()
+                 if claim["ours"].get("test", "").endswith(".py")
+                 and claim["ours"]["by"] == "checked" and not is_named(
+                     claim["id"],
+                     (unit.ROOT / claim["ours"]["test"]).read_text())]
+        self.assertEqual("", "\n".join(wrong))
+
+    def test_sweeps_have_the_arms(self):
+        known = {"reference"}.union(*map(
+            arms_of, (unit.ROOT / "results").glob("*.sweep")))
+        wrong = [name for name, claim in every() if "arm" in claim["ours"]
+                 and not known.intersection(
+                     [claim["ours"]["arm"]]
+                     if isinstance(claim["ours"]["arm"], str)
+                     else claim["ours"]["arm"])]
         self.assertEqual("", "\n".join(wrong))
 
     def test_what_is_not_there_is_found(self):
