@@ -139,9 +139,8 @@ published()
 # took in two minutes each
 case_published()
 {
-	local count=${2:-}
+	local count=${2:-$(published "$1-records")}
 
-	: "${count:=$(($(published "$1-runs") * $(published "$1-run-records")))}"
 	expect_checksum "$(published "$1-checksum")" -a "$count" /dev/null
 }
 

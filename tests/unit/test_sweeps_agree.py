@@ -4,17 +4,15 @@ published, the sweep that varies it, and the profile that applies it.
 Where one of them has another value, it says so by the words of OTHERWISE.
 """
 
-import json
 import re
 import unittest
 
 import unit
-from trials.record import sweep
+from trials.record import claims, sweep
 
 SWEEP = unit.ROOT / "results/datamation-2011.sweep"
 PROFILES = unit.ROOT / "tune/profiles"
 KNOBS = unit.ROOT / "tune/knobs"
-PUBLISHED = unit.ROOT / "results/published/datamation-2011.json"
 OTHERWISE = "not the published value"
 
 
@@ -36,8 +34,9 @@ def network(mtu):
     return "1G" if mtu == 1500 else f"1G-mtu-{mtu:g}"
 
 
-# The rows of Table II by the beginning of their claims' names: the parameter of
-# the sweep, and a level as it stands there; None: the levels are words.
+# The rows of Table II by the beginning of their claims' names, which end in
+# -levels: the parameter of the sweep, and a level as it stands there; None: the
+# levels are words.
 ROWS = {
     "clock": ("tune.cpu-frequency", kilohertz),
     "memory-clock-set": ("machine.ram-frequency", same),
@@ -67,16 +66,16 @@ def says_otherwise(*texts):
     return any(OTHERWISE in text for text in texts if text)
 
 
-def differences_of_row(claims, parameter, level):
-    """What of the claims, {end of name: claim}, the parameter does not have."""
+def differences_of_row(values, parameter, level):
+    """What of a claim's values the parameter does not have."""
     found = []
-    best = claims.get("best")
-    if best and level(best["value"]) != level_in(parameter.reference):
+    best = level(values["best"]) if "best" in values else None
+    if best not in (None, level_in(parameter.reference)):
         found.append(f"{parameter.name}: reference {parameter.reference}, "
-                     f"published {level(best['value'])}")
-    levels = {level(value) for value in claims["levels"]["values"].values()}
+                     f"published {best}")
     found += [f"{parameter.name}: no {missing}" for missing in sorted(
-        levels - set(map(level_in, parameter.values)))]
+        set(map(level, values.values())) - set(map(level_in,
+                                                   parameter.values)))]
     return [] if says_otherwise(parameter.reason, parameter.source) else found
 
 
@@ -87,9 +86,8 @@ def differences_of_table(claims, parameters):
         if name not in parameters or f"{row}-levels" not in claims:
             found.append(f"{row}: is not in both")
         elif level:
-            found += differences_of_row(
-                {end: claims[f"{row}-{end}"] for end in ("best", "levels")
-                 if f"{row}-{end}" in claims}, parameters[name], level)
+            found += differences_of_row(claims[f"{row}-levels"]["values"],
+                                        parameters[name], level)
     return found
 
 
@@ -125,12 +123,8 @@ class Agree(unittest.TestCase):
     def setUp(self):
         found = sweep.load(str(SWEEP))
         self.parameters = {p.name: p for p in found.parameters}
-
-    def claims(self):
-        if not PUBLISHED.exists():
-            self.skipTest("no published claims")
-        claims = json.loads(PUBLISHED.read_text())["claims"]
-        return {claim["id"]: claim for claim in claims}
+        self.claims = {claim["id"]: claim for claim
+                       in claims.load("datamation-2011")["claims"]}
 
     def test_all_rows_have_reasons_and_knobs(self):
         self.assertEqual(len(ROWS), 14)
@@ -143,15 +137,13 @@ class Agree(unittest.TestCase):
 
     def test_sweep_has_the_table(self):
         self.assertEqual(
-            differences_of_table(self.claims(), self.parameters), [])
+            differences_of_table(self.claims, self.parameters), [])
 
     def test_profile_has_the_references(self):
         self.assertEqual(differences_of_profile(
             lines_of_profile("reference"), self.parameters), [])
 
     def test_differences_are_seen(self):
-        claims = {"mtu-10g-best": {"value": 9000},
-                  "mtu-10g-levels": {"values": {"a": 1500, "b": 9000}}}
         for text, want in (
                 ("9000 | 1500", []),
                 ("1500 | 9000", ["tune.mtu: reference 1500, published 9000"]),
@@ -159,8 +151,7 @@ class Agree(unittest.TestCase):
                 (f"1500 | 9000\n  source {OTHERWISE}", [])):
             parameter = sweep.parse(f"tune.mtu {text}").parameters[0]
             self.assertEqual(differences_of_row(
-                {end: claims[f"mtu-10g-{end}"] for end in ("best", "levels")},
-                parameter, same), want)
+                {"best": 9000, "a": 1500}, parameter, same), want)
         parameters = {"tune.mtu": sweep.parse("tune.mtu 9 | 1").parameters[0]}
         for value, texts, count in (("9", [], 0), ("1", [], 1),
                                     ("1", [OTHERWISE], 0)):

@@ -8,7 +8,6 @@ each.
 
 import json
 import os
-import textwrap
 from dataclasses import dataclass, replace
 from typing import Callable, Optional
 
@@ -19,15 +18,11 @@ from trials.characterise import machine_profile
 from trials.published import quantity
 from trials.record import store
 from trials.record.sweep import ranks_of
-from trials.report import machine_facts
 from trials.report.study import REFERENCE, Study
 from trials.statistics.comparison import NOT_SHOWN, TOO_FEW
 
 # The benchmark, whose times the documents have.
 RECORDS, RECORD_BYTES = 1_000_000, 100
-# Ways to have no figure of ours.
-BUILT, OTHER_WAY, NOT_HERE, NOT_BUILT = (
-    "built", "other way", "not here", "not built")
 STATISTICS: dict[str, Callable] = {
     "mean": np.mean, "median": np.median, "minimum": np.min,
     "maximum": np.max, "sd": lambda samples: np.std(samples, ddof=1)}
@@ -186,12 +181,18 @@ def _time(sources, claim):
 
 
 def _effect(sources, claim):
-    """Of each record that has such an arm, how much longer it takes."""
+    """Of each record that has such an arm, how much longer it takes than the
+    reference; or of the one with most trials, how much longer the reference
+    takes than in the scenario "less"."""
     ours = claim["ours"]
     of = STATISTICS[ours["statistic"]]
+    groups = _groups(sources, ours)
+    if "less" in ours:
+        groups = sorted(groups, key=lambda pair: pair[1].count)[-1:]
     found = []
-    for source, group in _groups(sources, ours):
-        reference = source.study.reference(ours["scenario"])
+    for source, group in groups:
+        reference = source.study.reference(ours.get("less",
+                                                    ours["scenario"]))
         if reference and reference.count:
             base = of(reference.samples_ns)
             more = of(group.samples_ns) - base
@@ -199,7 +200,7 @@ def _effect(sources, claim):
                            else (more, "ns"))
             found.append(_measured(
                 source, _circumstances(source, group), value, unit, claim,
-                _is_shown(group, ours["statistic"])))
+                _is_shown(group, ours)))
     return found
 
 
@@ -209,8 +210,8 @@ def _circumstances(source, group):
                       *(() if group.verified else ("unverified",))])
 
 
-def _is_shown(group, statistic):
-    if statistic == "sd":
+def _is_shown(group, ours):
+    if ours["statistic"] == "sd" or "less" in ours:
         return True
     return group.verdict not in (None, NOT_SHOWN, TOO_FEW)
 
@@ -247,33 +248,31 @@ def _of_line(line, ours):
 
 
 def _sort(sources, claim):
-    """The median of a member of blinksort's own documents."""
+    """A member of blinksort's own documents, of the record with most trials."""
     ours = claim["ours"]
-    found = []
-    for source in sources:
-        trials = source.study.run.trials if source.study else ()
-        values = [value for trial in trials
-                  if ours.get("scenario", trial["scenario"])
-                  == trial["scenario"]
-                  for value in [member_of(trial, ours["member"])]
-                  if value is not None]
-        if values:
-            found.append(_measured(
-                source, f"{len(values)} trials", np.median(values),
-                quantity.base_of(ours["member"]), claim))
-    return found
-
-
-def _environment(sources, claim):
-    member = claim["ours"]["member"]
-    for source in sources:
-        value = machine_facts.at(machine_facts.before(source.environment),
-                                 member)
-        if value is not None:
-            words = textwrap.shorten(str(value), 60, placeholder=" ...")
-            return [Answer("recorded", f"{source.name}: {member} is {words}")]
-    return []
+    found = [(source, [member_of(trial, ours["member"])
+                       for trial in source.study.run.trials
+                       if trial["scenario"] == ours["scenario"]])
+             for source in sources if source.study]
+    found = [(source, [value for value in values if value is not None])
+             for source, values in found]
+    source, values = max(found, key=lambda pair: len(pair[1]),
+                         default=(None, []))
+    if not values:
+        return []
+    return [_measured(source, f"{len(values)} trials",
+                      STATISTICS[ours["statistic"]](values),
+                      quantity.base_of(ours["member"]), claim)]
 
 
 MEASURES = {"time": _time, "effect": _effect, "machine": _machine,
-            "sort": _sort, "environment": _environment}
+            "sort": _sort}
+
+
+def needed(claim) -> str:
+    """What a record has that could answer."""
+    ours = claim["ours"]
+    if ours["measure"] == "machine":
+        return f"characterise: {ours['part']}, {ours['what']}"
+    arm = f" with {ours['arm'][0]}" if "arm" in ours else ""
+    return f"trials: {ours['scenario']}{arm}"
