@@ -12,8 +12,9 @@ import unit
 from report_page import Page
 from trials.base.failure import Failure
 from trials.base.programs import Programs
-from trials.published import (answers, claims_page, claims_table, figures,
-                              quantity, report, verdict)
+from trials.drawing.picture import Picture
+from trials.published import (answers, claims_page, claims_table, dot_plot,
+                              figures, quantity, report, verdict)
 from trials.published.answers import Answer, Answers
 
 SWEEP = "tune.mtu 9000 | 1500\ntune.read-ahead 1024 | 0\n"
@@ -84,15 +85,35 @@ class Records(unittest.TestCase):
     def test_an_effect_is_the_arms_less_the_references(self):
         found = self.of(effect("mtu", 75, "mtu=1500"))[0]
         self.assertAlmostEqual(20, found[0].value, delta=0.1)
-        self.assertEqual("same sign, x1/3.75", verdict.of(
-            effect("mtu", 75, "mtu=1500"), Answer("measured", "", 20.0)))
+
+    def test_an_effect_more_than_another_scenario(self):
+        wanted = effect("overhead", 30, "")
+        del wanted["ours"]["arm"]
+        wanted["ours"]["less"] = "cache"
+        found = self.of(wanted)[0]
+        self.assertEqual(1, len(found))
+        self.assertAlmostEqual(17, found[0].value, delta=0.1)
+        self.assertTrue(found[0].shown)
 
     def test_an_effect_in_per_cent(self):
         found = self.of(effect("mtu", 5, "mtu=1500") | {"unit": "%"})[0]
         self.assertAlmostEqual(100 * 20 / 57, found[0].value, delta=0.1)
 
     def test_no_record_has_the_arm(self):
-        self.assertEqual([[]], self.of(effect("msi", 1, "msi=off")))
+        wanted = effect("msi", 1, "msi=off")
+        self.assertEqual([[]], self.of(wanted))
+        self.assertEqual("needs trials: platter with msi=off",
+                         claims_table.cells(report.Answered(wanted, []))[0][2])
+
+    def test_a_member_of_sorts_is_of_the_record_with_most(self):
+        wanted = claim(unit="nodes", value=2, ours={
+            "by": "measured", "measure": "sort", "scenario": "cache",
+            "member": "trial", "statistic": "maximum"})
+        found = self.of(wanted)[0]
+        trials = [trial["trial"] for trial in sources()[0].study.run.trials
+                  if trial["scenario"] == "cache"]
+        self.assertEqual([max(trials)], [answer.value for answer in found])
+        self.assertIn(f"sweep, {len(trials)} trials", found[0].words)
 
     def test_the_control_shows_no_effect(self):
         found = self.of(effect("control", 1, "control"))[0]
@@ -114,6 +135,13 @@ class Records(unittest.TestCase):
             self.assertIn(name, names)
         for picture in found:
             self.assertIn(picture.title, picture.svg())
+
+    def test_figures_far_apart_have_plain_numbers_on_their_axis(self):
+        rows = [dot_plot.Row("a", 0.4, [20]), dot_plot.Row("b", 2000, [3])]
+        drawn = Picture("far", "Far", "Far.", "", lambda width_px:
+                        dot_plot.draw(rows, "ms", width_px)).svg()
+        self.assertIn(">1,000<", drawn)
+        self.assertNotIn("$", drawn)
 
     def test_the_order_of_effects(self):
         wanted = [effect("mtu", 75, "mtu=1500"),
@@ -167,14 +195,43 @@ class Words(unittest.TestCase):
     def test_verdicts(self):
         for members, value, wanted in (
                 ({"value": 40}, 40, "equal"), ({"value": 40}, 41, "the same"),
-                ({"value": 40}, 80.0, "x2"), ({"value": 40}, 20.0, "x1/2"),
+                ({"value": 40}, 80.0, "2 times"),
+                ({"value": 40}, 20.0, "0.5 times"),
+                ({"value": 1e6}, 100.0, "1/10,000"),
+                ({"statistic": "difference", "value": 8}, 2.0, "0.25 times"),
                 ({"statistic": "difference", "value": 8}, -1.0,
                  "opposite sign"),
+                ({"statistic": "difference", "value": 8, "bound": "below"},
+                 -1.0, "within the bound"),
+                ({"statistic": "difference", "value": 8, "bound": "below"},
+                 16.0, "2 times"),
+                ({"statistic": "difference", "value": 0, "bound": "about"},
+                 1.0, "effect shown"),
+                ({"statistic": "difference", "value": 0, "bound": "above"},
+                 1.0, "same sign"),
+                ({"statistic": "difference", "value": 0, "bound": "above"},
+                 -1.0, "opposite sign"),
                 ({"value": "7a19cff467438"}, "7a19cff467438", "equal"),
+                ({"value": None, "values": {"a": 4, "b": 4.01}},
+                 {"a": 4, "b": 4}, "the same"),
                 ({"value": None, "values": {"a": 2, "b": 4}},
-                 {"a": 4, "b": 4}, "the same to x2")):
+                 {"a": 4, "b": 4}, "1 to 2 times")):
             self.assertEqual(wanted, verdict.of(
-                claim(**members), Answer("measured", "", value)))
+                claim(**members), Answer("measured", "", value)), members)
+
+    def test_all_figures_of_a_claim_are_told(self):
+        several = claim(values={"a": 2, "b": 1600})
+        self.assertIn("a: 2; b: 1,600 ms (III)", claims_table.what(several))
+
+    def test_ours_has_four_digits(self):
+        for value, by, wanted in (
+                (1.23456, "measured", "1.235 ms"),
+                (35664.2, "measured", "35,664 ms"),
+                (6.25, "checked", "6.25 ms"),
+                ({"a": 3.0, "b": 3.0}, "modelled", "3 ms"),
+                ({"a": 3.0, "b": 4.0}, "modelled", "2 figures")):
+            self.assertEqual(wanted, claims_table.ours(
+                claim(), Answer(by, "", value)))
 
     def test_units(self):
         for value, unit_, wanted, result in (

@@ -1,11 +1,15 @@
 """One HTML page: claim by claim, with the documents' figures drawn beside
 ours."""
 
-from trials.published import claims_table, figures, report, verdict
+import itertools
+
+from trials.published import claims_table, figures, report
 from trials.report import frame, markup
 
-_TITLE = "blinksort: what five documents say, and what we find"
-_HEADS = "claim|what|>published|>ours|verdict|how"
+_TITLE = "What documents say of sorts, and blinksort's answers"
+_HEADS = ("claim", ">published", ">ours", "verdict", "what", "how")
+_KINDS = {"not built": "bad", "opposite sign": "doubtful",
+          report.NO_RECORD: "doubtful"}
 
 
 def render(found) -> str:
@@ -25,28 +29,29 @@ def _document(document, answered, pictures):
         markup.paragraph(document["machine"]),
         *map(frame.figure, pictures.get(name, ())),
         *(markup.table(*each) for each in figures.tables(answered)),
-        *(_order(order) for order in report.orders(answered)),
-        markup.table("claim by claim", _HEADS,
-                     [row for each in answered for row in _rows(each)]))
+        *(_table(name, [row for each in members for row in _rows(each)])
+          for name, members in report.groups(answered)),
+        *(_order(order) for order in report.orders(answered)))
+
+
+def _table(name, rows):
+    """Without the columns that are empty."""
+    filled = [any(row[column] for row in rows)
+              for column in range(len(_HEADS))]
+    return markup.table(
+        name.capitalize(), "|".join(itertools.compress(_HEADS, filled)),
+        [list(itertools.compress(row, filled)) for row in rows])
 
 
 def _rows(each):
     claim = each.claim
-    first, *more = each.answers or [None]
-    yield [claim["id"], claims_table.what(claim),
-           claims_table.published(claim), *_ours(each, first)]
-    for answer in more:
-        yield ["", "", "", *_ours(each, answer)]
-
-
-def _ours(each, answer):
-    if answer is None:
-        return ["", markup.Cell(each.by, "doubtful"), ""]
-    words = verdict.of(each.claim, answer)
-    kind = {"not built": "bad", "opposite sign": "doubtful"}.get(words)
-    return [claims_table.ours(each.claim, answer),
-            markup.Cell(words, kind) if kind else words,
-            claims_table.source(answer)]
+    names = (claim["id"], claims_table.published(claim),
+             claims_table.what(claim))
+    for ours, words, how in claims_table.cells(each):
+        if words in _KINDS:
+            words = markup.Cell(words, _KINDS[words])
+        yield [*names[:2], ours, words, names[2], how]
+        names = "", "", ""
 
 
 def _order(order):

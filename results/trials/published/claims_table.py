@@ -4,17 +4,17 @@ import textwrap
 
 from trials.base import units
 from trials.base.text_table import as_lines
-from trials.published import report, verdict
+from trials.published import answers, report, verdict
+from trials.record import claims
 
 _WIDTH = 80
-_NAME, _PUBLISHED, _OURS = 28, 18, 14
+_NAME, _PUBLISHED, _OURS = 26, 18, 14
 LEGEND = (
-    "x2: ours is twice the published figure; x1/2: half of it; the same: "
-    "within 5 %. All figures of ours are of other machines than the "
-    "document's.")
+    "2 times: ours is twice the published figure; the same: it differs by at "
+    "most 5 %. Ours are of other machines than the document's, whose sections "
+    "and figures stand in parentheses. See blinkreport(1).")
 # Longer numbers have an exponent.
 _LONG = 1e10
-_BOUNDS = {"below": "< ", "above": "> ", "about": "~ "}
 
 
 def text(found) -> str:
@@ -50,20 +50,20 @@ def cited(document) -> str:
 
 def _document(document, answered):
     lines = [document["document"], *_wrapped(cited(document), "  "),
-             *_wrapped(document["machine"], "  "), "",
-             _row("claim", "published", "ours", "verdict")]
-    for each in answered:
-        lines += _claim(each)
+             *_wrapped(document["machine"], "  ")]
+    for name, members in report.groups(answered):
+        lines += ["", _row(name.upper(), "published", "ours", "verdict")]
+        for each in members:
+            lines += _claim(each)
     for order in report.orders(answered):
         lines += ["", *_order(order)]
     return "\n".join(lines)
 
 
 def order_words(order) -> str:
-    correlation = ("" if order.correlation is None else
-                   f", Spearman's {order.correlation:.2f}")
     return (f"order of {len(order.ours)} effects by {order.statistic}, "
-            f"{order.scenario}, in {order.record}{correlation}")
+            f"{order.scenario}, in {order.record}; Spearman's correlation "
+            f"{order.correlation:.2f}")
 
 
 def _order(order):
@@ -74,34 +74,43 @@ def _order(order):
 
 def _claim(each):
     claim = each.claim
-    first, *more = each.answers or [None]
-    rows = [_row(claim["id"], published(claim), ours(claim, first),
-                 _verdict(each, first)), *_wrapped(what(claim), "  ")]
-    rows += _wrapped(source(first), "    ") if first else []
-    for answer in more:
-        rows.append(_row("", "", ours(claim, answer),
-                         verdict.of(claim, answer)))
-        rows += _wrapped(source(answer), "    ")
+    (figure, words, how), *more = cells(each)
+    rows = [_row(claim["id"], published(claim), figure, words),
+            *_wrapped(what(claim), "  "), *_wrapped(how, "    ")]
+    for figure, words, how in more:
+        rows += [_row("", "", figure, words), *_wrapped(how, "    ")]
     return rows
 
 
-def _verdict(each, answer):
-    return verdict.of(each.claim, answer) if answer else each.by
+def cells(each) -> list:
+    """(ours, verdict, how it was got) of each answer, or of there being none.
+    """
+    if not each.answers:
+        return [("", each.by, f"needs {answers.needed(each.claim)}")]
+    found = []
+    for answer in each.answers:
+        words = verdict.of(each.claim, answer)
+        by = "" if words == answer.by else f"{answer.by}: "
+        found.append((ours(each.claim, answer), words, by + answer.words))
+    return found
 
 
 def what(claim) -> str:
-    conditions = f", {claim['conditions']}" if "conditions" in claim else ""
+    """With all its figures, if it has several."""
     statistic = f"{claim['statistic']}: " if _is_told(claim) else ""
-    return f"{statistic}{claim['what']}{conditions} ({claim['place']})"
+    conditions = f", {claim['conditions']}" if "conditions" in claim else ""
+    values = "; ".join(f"{label}: {value:,.12g}" for label, value
+                       in claim.get("values", {}).items())
+    return (f"{statistic}{claim['what']}{conditions}"
+            + (f": {values} {claim['unit']}" if values else "")
+            + f" ({claim['place']})")
 
 
 def _is_told(claim):
+    """Unless the words tell it."""
     return claim.get("statistic") in (
-        "mean", "median", "minimum", "maximum", "sd")
-
-
-def source(answer) -> str:
-    return f"{answer.by}: {answer.words}" if answer.words else ""
+        "mean", "median", "minimum", "maximum", "sd") \
+        and not claim["what"].startswith(("large", "mean", "most", "spread"))
 
 
 def published(claim) -> str:
@@ -110,25 +119,31 @@ def published(claim) -> str:
         return f"{len(claim['values'])} figures"
     if "value" not in claim:
         return ""
-    return (_BOUNDS.get(claim.get("bound"), "")
-            + _figure(claim, claim["value"]))
+    if claim["statistic"] == "difference" and claim["value"] == 0:
+        return "more" if claim.get("bound") == "above" else "no effect"
+    return claims.bound(claim) + _figure(claim, claim["value"], True)
 
 
 def ours(claim, answer) -> str:
-    if answer is None or answer.value is None:
-        return ""
-    if isinstance(answer.value, dict):
-        return f"{len(answer.value)} figures"
-    return _figure(claim, answer.value)
+    values = answer.value
+    if isinstance(values, dict):
+        if len(set(values.values())) > 1:
+            return f"{len(values)} figures"
+        values = next(iter(values.values()))
+    return "" if values is None else _figure(
+        claim, values, answer.by not in ("measured", "modelled"))
 
 
-def _figure(claim, value):
-    """Four digits of ours, and all of what a document prints."""
+def _figure(claim, value, is_exact):
+    """Four digits of what is measured, and all of what a document prints."""
     if isinstance(value, str):
         return value
-    exact = value == claim.get("value") or value == int(value)
-    number = (f"{value:.4g}" if abs(value) >= _LONG
-              else f"{value:,.12g}" if exact else units.digits(value))
+    if abs(value) >= _LONG:
+        number = f"{value:.4g}"
+    elif is_exact or value == int(value):
+        number = f"{value:,.12g}"
+    else:
+        number = f"{value:,.0f}" if abs(value) >= 1000 else units.digits(value)
     sign = "+" if claim.get("statistic") == "difference" and value > 0 else ""
     unit = "" if claim["unit"] == "x" else f" {claim['unit']}"
     return f"{sign}{number}{unit}"

@@ -40,10 +40,12 @@ def _scale(axes, values):
     if low > 0 and high / low > _LOG_RATIO:
         axes.set_xscale("log")
         axes.set_xlim(low / 1.5, high * 1.5)
-        return
-    room = 0.04 * (high - min(low, 0) or 1)
-    axes.set_xlim(min(low - room, 0), high + room)
-    style.ticks(axes.xaxis, 6)
+        axes.minorticks_off()
+    else:
+        room = 0.04 * (high - min(low, 0) or 1)
+        axes.set_xlim(min(low - room, 0), high + room)
+        style.ticks(axes.xaxis, 6)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
 
 
 def _row(axes, at, row):

@@ -39,19 +39,18 @@ def pictures(found) -> list:
 # --- any figure: what was published beside ours -------------------------------
 
 def _beside(name, answered, drawn):
-    """A picture of each figure and unit of which we have a value, too, and
-    that is not drawn."""
+    """A picture of each figure and unit that is not drawn, with the claims to
+    which there is a figure of ours."""
     rows = {}
     for each in answered:
         claim = each.claim
-        if "figure" in claim and isinstance(claim.get("value"), (int, float)):
+        ours = [answer.value for answer in each.answers
+                if answer.value is not None]
+        if ours and "figure" in claim and "value" in claim:
             rows.setdefault((claim["figure"], claim["unit"]), []).append(
-                dot_plot.Row(claim["id"], claim["value"], [
-                    answer.value for answer in each.answers
-                    if answer.value is not None]))
+                dot_plot.Row(claim["id"], claim["value"], ours))
     for (figure, unit), found in rows.items():
-        if f"{name}-{figure}" not in drawn and any(
-                row.ours for row in found):
+        if f"{name}-{figure}" not in drawn:
             yield Picture(
                 f"{name}-{figure}-{unit}".lower().replace("/", "-per-"),
                 f"{title(figure)}, {unit}",

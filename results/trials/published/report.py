@@ -2,7 +2,6 @@
 as a page."""
 
 from dataclasses import dataclass
-from typing import Optional
 
 from scipy import stats
 
@@ -10,6 +9,14 @@ from trials.published import answers
 from trials.record import claims
 
 NO_RECORD = "no record here"
+# Two effects have one order or the other, by chance as well.
+ORDERED_MIN = 3
+# How claims are answered, in the order in which they are shown.
+GROUPS = (
+    ("figures", ("measured", "modelled")),
+    ("what tests check", ("checked",)),
+    ("what is there", ("built", "other way")),
+    ("what has no answer", (NO_RECORD, "not here", "pending", "not built")))
 
 
 @dataclass(frozen=True)
@@ -35,8 +42,8 @@ class Order:
     record: str
     published: list
     ours: list
-    # Spearman's correlation of the two; None of fewer than three.
-    correlation: Optional[float]
+    # Spearman's correlation of the two
+    correlation: float
 
 
 @dataclass(frozen=True)
@@ -67,26 +74,33 @@ def make(programs, names, paths) -> Report:
         for document in map(claims.load, names)], sources)
 
 
+def groups(answered) -> list:
+    """(name, the claims that are answered so), those of GROUPS that have any.
+    """
+    found = [(name, [each for each in answered if each.by in ways])
+             for name, ways in GROUPS]
+    return [(name, members) for name, members in found if members]
+
+
 def orders(answered) -> list:
-    """An Order of each scenario, statistic and record."""
+    """An Order of each scenario, statistic and record with several effects."""
     effects = {}
     for each in answered:
         ours = each.claim["ours"]
-        if ours.get("measure") != "effect" or "value" not in each.claim:
+        if "arm" not in ours or "value" not in each.claim \
+                or ours["measure"] != "effect":
             continue
         for answer in each.answers:
             effects.setdefault((
                 ours["scenario"], ours["statistic"], answer.record), {})[
                     each.claim["id"]] = each.claim["value"], answer.value
     return [_order(*key, found) for key, found in effects.items()
-            if len(found) > 1]
+            if len(found) >= ORDERED_MIN]
 
 
 def _order(scenario, statistic, record, found):
     def ranked(which):
         return sorted(found, key=lambda name: -found[name][which])
     published, ours = zip(*found.values())
-    correlation = (stats.spearmanr(published, ours).statistic
-                   if len(found) > 2 else None)
     return Order(scenario, statistic, record, ranked(0), ranked(1),
-                 correlation)
+                 stats.spearmanr(published, ours).statistic)

@@ -15,7 +15,7 @@ def of(claim, answer) -> str:
     if not answer.shown:
         return "no effect shown"
     if claim["statistic"] == "difference":
-        return _of_effects(published, answer.value)
+        return _of_effects(claim, answer.value)
     return _factor(published, answer.value)
 
 
@@ -25,14 +25,24 @@ def _of_all(published, ours):
                if value and label in ours]
     if not factors:
         return "nothing alike"
-    ends = dict.fromkeys(map(_times, (min(factors), max(factors))))
-    return " to ".join(ends)
+    least, most = min(factors), max(factors)
+    if _times(least) == _times(most):
+        return _times(least)
+    return f"{_short(least)} to {_short(most)} times"
 
 
-def _of_effects(published, ours):
-    if published * ours < 0:
+def _of_effects(claim, ours):
+    """A published 0 tells the sign alone, if its bound is "above"."""
+    published, bound = claim["value"], claim.get("bound")
+    if published == 0 and bound != "above":
+        return "effect shown"
+    if bound == "below" and abs(ours) <= published:
+        return "within the bound"
+    if ours < 0 <= published or published < 0 < ours:
         return "opposite sign"
-    return f"same sign, {_factor(abs(published), abs(ours))}"
+    if published == 0:
+        return "same sign"
+    return _factor(abs(published), abs(ours))
 
 
 def _factor(published, ours):
@@ -44,6 +54,10 @@ def _factor(published, ours):
 def _times(factor):
     if abs(factor - 1) <= SAME:
         return "the same"
-    if factor >= 1:
-        return f"x{factor:.3g}"
-    return f"x1/{1 / factor:.3g}" if factor > 0 else "none"
+    if 0 < factor < 0.01:
+        return f"1/{_short(1 / factor)}"
+    return f"{_short(factor)} times"
+
+
+def _short(factor):
+    return f"{factor:,.0f}" if 100 <= factor < 1e6 else f"{factor:.3g}"

@@ -45,8 +45,11 @@ def find(document: str, claim: str) -> dict:
     raise KeyError(f"{document} has no claim {claim}")
 
 
+def bound(claim: dict) -> str:
+    return {"below": "< ", "above": "> ", "about": "~ "}.get(
+        claim.get("bound"), "")
+
+
 def words(claim: dict) -> str:
     """The figure with its bound: "< 39.8 ms"."""
-    bound = {"below": "< ", "above": "> ", "about": "~ "}.get(
-        claim.get("bound"), "")
-    return f"{bound}{claim['value']:g} {claim['unit']}"
+    return f"{bound(claim)}{claim['value']:g} {claim['unit']}"
