@@ -7,6 +7,9 @@ import unittest
 from statistics import median
 
 import unit
+from trials.base.programs import Programs
+from trials.published import report
+from trials.record import claims
 
 PAGES = ("README.md", "src/README.md", "CONTRIBUTING.md")
 RECORD = re.compile(r"(?<!!)\[([^]]*)\]\((results/[^)]*\.jsonl)\)")
@@ -98,6 +101,17 @@ class Figures(unittest.TestCase):
     def test_readme(self):
         text = (unit.ROOT / "README.md").read_text()
         self.assertEqual(figures_of(text), computed())
+
+    def test_claims_are_counted(self):
+        """README.md says how many claims are answered in which way."""
+        sentence = re.search(r"answers their.*?\.\n", (
+            unit.ROOT / "README.md").read_text(), re.S)[0]
+        runs = sorted(map(str, (unit.ROOT / "results/runs").iterdir()))
+        counts = report.make(Programs(str(unit.ROOT / "bin")), claims.names(),
+                             runs).counts()
+        counts["measured"] += counts.pop("recorded", 0)
+        self.assertEqual(sorted([sum(counts.values()), *counts.values()]),
+                         sorted(map(int, re.findall(r"\d+", sentence))))
 
     def test_no_other_figures(self):
         for page in PAGES:
