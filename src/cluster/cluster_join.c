@@ -68,7 +68,7 @@ static void choose_cpus(struct cluster *cluster, unsigned workers)
 	if (cluster->has_nodes)
 		topology_keep(topology, kept);
 	/* The pool leaves a lone worker where it is. */
-	if (workers == 1 && !topology->leaves_threads)
+	if (workers == 1 && !topology->unpinned)
 		topology_pin_self(topology->cpus[0]);
 }
 
@@ -80,7 +80,7 @@ static int start_pool(struct cluster *cluster)
 	unsigned workers;
 
 	topology_read(topology);
-	topology->leaves_threads = cluster->sort_config->leaves_threads;
+	topology->unpinned = cluster->sort_config->unpinned;
 	cluster->machine_cpus = topology->cpu_count;
 	workers = sort_setup_workers(cluster->sort_config,
 				     cluster->input.record_count,

@@ -322,7 +322,7 @@ static int begin_input(struct external *external, struct failure *failure)
 	if (error)
 		return error;
 	topology_read(&external->topology);
-	external->topology.leaves_threads = config->leaves_threads;
+	external->topology.unpinned = config->unpinned;
 	if (!config->ignores_nodes)
 		topology_read_nodes(&external->topology);
 	return make_plan(external, failure);

@@ -38,8 +38,8 @@ struct sorter_config {
 	const char *trace_path;
 	/* Take the machine for one NUMA node. */
 	bool ignores_nodes;
-	/* Leave threads where the scheduler puts them. */
-	bool leaves_threads;
+	/* Leave threads where the scheduler puts them: --pin=no. */
+	bool unpinned;
 	/* Count in the result where memory lies: costs 2 us a megabyte on a
 	 * machine with several nodes. */
 	bool counts_nodes;

@@ -160,7 +160,7 @@ static int start_threads(struct sorter *sorter, struct failure *failure)
 	int error;
 
 	topology_read(&sorter->topology);
-	sorter->topology.leaves_threads = config->leaves_threads;
+	sorter->topology.unpinned = config->unpinned;
 	workers = sort_setup_workers(config, sorter->input.record_count,
 				     sorter->topology.cpu_count,
 				     &result->threads_source);

@@ -200,7 +200,7 @@ static void launch(struct thread_pool *pool, const struct thread_pool_job *job)
 
 /* Start the threads with all signals blocked but those of faults.  0 or -errno;
  * thread_count says how many there are then. */
-static int start_threads(struct thread_pool *pool)
+static int start_threads(struct thread_pool *pool, bool pins)
 {
 	static const int faults[] = { SIGBUS, SIGSEGV, SIGFPE, SIGILL,
 				      SIGTRAP };
@@ -226,7 +226,7 @@ static int start_threads(struct thread_pool *pool)
 		/* The caller binds it.  A new thread that had to do so itself
 		 * would first wait on the caller's CPU until the caller sleeps
 		 * or is preempted. */
-		if (!pool->is_pinned)
+		if (pins)
 			topology_pin_thread(worker->thread, worker->cpu);
 		pool->thread_count++;
 	}
@@ -270,7 +270,7 @@ static int try_start(struct thread_pool *pool, unsigned worker_count,
 	pool->spins = spins;
 	assign_cpus(pool, topology);
 	pool->ends = false;
-	pool->is_pinned = topology->leaves_threads;
+	pool->pins_caller = !topology->unpinned;
 	pool->stop = false;
 	atomic_init(&pool->launched, 0);
 	atomic_init(&pool->finished[0], 0);
@@ -278,7 +278,7 @@ static int try_start(struct thread_pool *pool, unsigned worker_count,
 	atomic_init(&pool->caller_sleeps, false);
 	atomic_init(&pool->arrived, 0);
 	atomic_init(&pool->barriers, 0);
-	return worker_count > 1 ? start_threads(pool) : 0;
+	return worker_count > 1 ? start_threads(pool, !topology->unpinned) : 0;
 }
 
 static int start(struct thread_pool *pool, unsigned worker_count, bool spins,
@@ -356,9 +356,9 @@ void thread_pool_wait(struct thread_pool *pool)
 /* A lone worker stays where the scheduler wants it. */
 static void pin_caller(struct thread_pool *pool)
 {
-	if (pool->thread_count > 0 && !pool->is_pinned)
+	if (pool->thread_count > 0 && pool->pins_caller)
 		topology_pin_self(pool->workers[0].cpu);
-	pool->is_pinned = true;
+	pool->pins_caller = false;
 }
 
 void thread_pool_run(struct thread_pool *pool, thread_pool_fn *run,

@@ -4,9 +4,9 @@
  * The caller is worker 0.  The other workers are threads, each on a CPU of its
  * own, that wait for a job from the moment they start: so their start overlaps
  * with opening files and planning.  Left alone, the scheduler may pack two
- * threads that were started together on one CPU for the whole of a short run;
- * topology.h can leave them to it nevertheless.  The caller keeps the CPU that
- * it runs on when it starts the pool.
+ * threads that were started together on one CPU for the whole of a short run.
+ * If the topology is "unpinned", they are left to it nevertheless.  The caller
+ * keeps the CPU that it runs on when it starts the pool.
  *
  * A job is a function that each worker calls once.  thread_pool_launch() lets
  * the other workers run a job while the caller goes on; thread_pool_run() lets
@@ -58,8 +58,7 @@ struct thread_pool {
 	unsigned node_count;   /* of the topology: see numa.h */
 	unsigned thread_count; /* that have been started and not joined */
 	bool ends;	       /* the last job has been launched */
-	/* The caller is bound to its CPU, or no worker ever is. */
-	bool is_pinned;
+	bool pins_caller;      /* the next job binds the caller to its CPU */
 	struct thread_pool_worker workers[THREAD_POOL_WORKERS_MAX];
 	bool spins; /* each worker has a CPU to itself */
 	/* Job number n, counted from 0, is jobs[n % 2].  The caller writes it

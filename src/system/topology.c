@@ -33,7 +33,7 @@ void topology_read(struct topology *topology)
 	topology->node_count = 1;
 	topology->nodes[0] = 0;
 	memset(topology->node_of, 0, sizeof(topology->node_of));
-	topology->leaves_threads = false;
+	topology->unpinned = false;
 }
 
 void topology_pin_self(uint16_t cpu)

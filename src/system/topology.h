@@ -27,8 +27,8 @@ struct topology {
 	uint8_t nodes[TOPOLOGY_NODES_MAX]; /* their numbers, ascending */
 	/* [place in cpus[]]: place in nodes[]; all 0 until nodes are read. */
 	uint8_t node_of[TOPOLOGY_CPUS_MAX];
-	/* A thread_pool leaves its threads where the scheduler puts them. */
-	bool leaves_threads;
+	/* Threads stay where the scheduler puts them: blinksort --pin=no. */
+	bool unpinned;
 };
 
 void topology_read(struct topology *topology);

@@ -125,7 +125,7 @@ static void thread_pool_run_last__left_to_the_scheduler(void **state)
 	struct task task = { 0 };
 
 	(void)state;
-	topology.leaves_threads = true;
+	topology.unpinned = true;
 	run_once(note_call, &task, WORKERS);
 	for (unsigned i = 0; i < WORKERS; i++)
 		assert_true(CPU_EQUAL(&task.cpus[i], &all_cpus));

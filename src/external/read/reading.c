@@ -131,7 +131,7 @@ static int start_readers(struct reading *reading, unsigned number,
 	struct topology own = {
 		.cpu_count = MIN(worker_count, all->cpu_count),
 		.node_count = 1,
-		.leaves_threads = all->leaves_threads,
+		.unpinned = all->unpinned,
 	};
 
 	for (unsigned i = 0; i < own.cpu_count; i++)

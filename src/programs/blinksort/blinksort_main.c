@@ -155,7 +155,7 @@ static int take_pin(struct options *options, struct failure *failure)
 	int ret = options_choice(&options->reader, names, ARRAY_LEN(names),
 				 &choice, failure);
 
-	options->config.leaves_threads = choice == 1;
+	options->config.unpinned = choice == 1;
 	return ret;
 }
 

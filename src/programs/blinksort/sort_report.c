@@ -105,7 +105,7 @@ static void print_sort(const struct sorter_config *config,
 	       "\"threads\": %u, \"pin\": %s, \"memory_bytes\": %llu",
 	       splitters_kind_name(result->splitters), result->bucket_count,
 	       cpu_level_name(config->kernel), result->threads,
-	       config->leaves_threads ? "false" : "true",
+	       config->unpinned ? "false" : "true",
 	       (unsigned long long)result->memory_bytes);
 	print_nodes(result);
 	print_usage();
