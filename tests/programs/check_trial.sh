@@ -233,7 +233,7 @@ case_weak_scaling()
 		for t in trials)'
 	"$REPORT" record >told
 	expect_match '^input +2,000 records of 100 bytes on each rank, binary$' told
-	expect_refused 2 '^scaling weak: has no number of records' --trials=2 \
+	expect_refused 2 '^scaling weak: sorts more records with more ranks' --trials=2 \
 		--scenario=pagecache --out=other --sweep=sweep \
 		--price="$REPO/results/prices-example.csv"
 }

@@ -29,8 +29,9 @@ class Ranks(Machine):
                           "is for one process, not for ranks", USAGE)
         self._weak = sweep.weak_scaling
         if self._weak and (options.price or options.energy):
-            raise Failure("scaling weak", "has no number of records that a "
-                          "price or energy could be of", USAGE)
+            raise Failure("scaling weak", "sorts more records with more "
+                          "ranks: --price and --energy are of one number",
+                          USAGE)
         super().__init__(options, programs, supervisor)
         set_counts = [parameter.values for parameter in sweep.parameters
                       if parameter.name == "ranks.count"]
@@ -38,7 +39,7 @@ class Ranks(Machine):
                         (set_counts or [[RANKS_DEFAULTS["count"]]])[0]]
         self._contexts = []
         self._checks = []
-        # By the number of ranks; the last run was of so many.
+        # The inputs by the number of ranks, and that number of the last run.
         self._inputs = {}
         self._count = 0
 
