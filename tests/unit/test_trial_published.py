@@ -136,6 +136,17 @@ class Records(unittest.TestCase):
         for picture in found:
             self.assertIn(picture.title, picture.svg())
 
+    def test_a_table_of_claims(self):
+        ours = Answer("measured", "", {"b": 3})
+        group = [report.Answered(claim(
+            id=name, values={"a": 1000, "b": 2}, figure="8"), found)
+            for name, found in (("stage-time", []), ("stage-size", [ours]))]
+        self.assertEqual([(
+            "Figure 8", "|>time, ms|>size, ms|>ours",
+            [("a", "1,000", "1,000", ""), ("b", "2", "2", "3")])],
+            figures.tables(group))
+        self.assertEqual([], figures.tables(group[:1]))
+
     def test_figures_far_apart_have_plain_numbers_on_their_axis(self):
         rows = [dot_plot.Row("a", 0.4, [20]), dot_plot.Row("b", 2000, [3])]
         drawn = Picture("far", "Far", "Far.", "", lambda width_px:

@@ -4,6 +4,7 @@ What a document's text tells of a figure is in its claims; its drawings' points
 are not.  What was published is a hollow sign, and what is ours a full one.
 """
 
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -201,29 +202,31 @@ def _draw_times(scenario, group, marks, width_px):
 
 
 def tables(answered) -> list:
-    """(caption, heads, rows) of each figure or table of rows that have names:
-    each claim is two columns, what was published and ours."""
+    """(caption, heads, rows) of each figure or table of several claims whose
+    values have the same names; beside each, ours if there are any."""
     found = {}
     for each in answered:
         if "figure" in each.claim and "values" in each.claim:
             found.setdefault(each.claim["figure"], []).append(each)
-    return [(title(figure), "|".join(
-        ["", *(f">{each.claim['what']}, {each.claim['unit']}|>ours"
-               for each in group)]),
-        [[label, *(cell for each in group for cell in _cells(each, label))]
-         for label in dict.fromkeys(label for each in group
-                                    for label in each.claim["values"])])
-        for figure, group in found.items()
-        if any(isinstance(answer.value, dict) for each in group
-               for answer in each.answers)]
+    return [_table(figure, group) for figure, group in found.items()
+            if len(group) > 1]
 
 
-def _cells(each, label):
-    """What was published of the row, and ours."""
-    ours = [answer.value for answer in each.answers
-            if isinstance(answer.value, dict)]
-    return [f"{values[label]:,.6g}" if label in values else ""
-            for values in (each.claim["values"], *(ours[:1] or [{}]))]
+def _table(figure, group):
+    """Columns are called by what is left of the claims' names."""
+    heads, columns = [""], [list(group[0].claim["values"])]
+    common = os.path.commonprefix([each.claim["id"] for each in group])
+    for each in group:
+        claim = each.claim
+        heads.append(f">{claim['id'][len(common):]}, {claim['unit']}")
+        columns.append([f"{claim['values'][name]:,.6g}"
+                        for name in columns[0]])
+        ours = [answer.value for answer in each.answers if answer.value]
+        if ours:
+            heads.append(">ours")
+            columns.append([f"{ours[0][name]:,.6g}" if name in ours[0] else ""
+                            for name in columns[0]])
+    return title(figure), "|".join(heads), list(zip(*columns))
 
 
 _FORMS = {

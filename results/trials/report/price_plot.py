@@ -34,7 +34,7 @@ def draw(parts, currency, width_px):
     axes.barh(range(len(parts)), [cost for _, cost in parts], 0.66,
               color=style.BLUE, linewidth=0)
     for row, (name, cost) in enumerate(parts):
-        top = _PAD_PX + row * _ROW_PX + 4
+        top = _PAD_PX + row * _ROW_PX + 6
         style.write(figure, _PAD_PX, top, style.shortened(
             figure, name, names_px - 2 * _PAD_PX, fontsize=style.SMALL_PX),
             fontsize=style.SMALL_PX)
