@@ -107,13 +107,24 @@ case_model()
 	expect_pages_good
 }
 
+# The page of what documents say, of all records.
+case_published()
+{
+	"$BIN/blinkreport" published --format=html -o page.html \
+		"$REPO"/results/runs/*
+	/usr/bin/python3 "$REPO/tests/programs/report_browser.py" make . page.html
+	expect_pages_good
+}
+
 check layout case_layout
 check judge case_judge
 if [ -x "$BIN/blinktrial" ] && [ -x "$BIN/blinkreport" ]; then
 	check real case_real
 	check model case_model
+	check published case_published
 else
 	skip real "no blinktrial and blinkreport"
 	skip model "no blinktrial and blinkreport"
+	skip published "no blinktrial and blinkreport"
 fi
 finish

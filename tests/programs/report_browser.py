@@ -45,7 +45,8 @@ addEventListener("load", () => {
   for (const svg of document.querySelectorAll("svg")) {
     const frame = svg.getBoundingClientRect();
     if (!frame.width) continue;
-    found.pictures.push(svg.getAttribute("aria-labelledby").split("-")[0]);
+    found.pictures.push(svg.getAttribute("aria-labelledby").split(" ")[0]
+      .replace(/-[0-9]+-title$/, ""));
     const scale = frame.width / svg.viewBox.baseVal.width;
     const texts = [...svg.querySelectorAll("text")].map(
       t => ({t, box: t.getBoundingClientRect(), words: t.textContent}));

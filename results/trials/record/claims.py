@@ -27,7 +27,8 @@ def load(name: str) -> dict:
     """A document: results/schema says what it has.  Raises Failure."""
     if name not in names():
         near = meant(name, names())
-        raise Failure(name, "is no document; there are " + ", ".join(names())
+        raise Failure(name, "is neither a record nor a document, which are "
+                      + ", ".join(names())
                       + (f"; is {near} meant?" if near else ""), USAGE)
     path = os.path.join(FOLDER, f"{name}.json")
     document = documents.read(path)
