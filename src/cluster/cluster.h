@@ -33,7 +33,7 @@
 #include "cluster/collective/cluster_report.h"
 #include "cluster/agreement/cluster_roles.h"
 #include "cluster/agreement/cluster_schedule.h"
-#include "cluster/collective/cluster_stages.h"
+#include "cluster/collective/cluster_passes.h"
 #include "exchange/exchange.h"
 #include "external/external_sort.h"
 #include "net/rank.h"
@@ -99,7 +99,7 @@ struct cluster_result {
 	char failed[FAILURE_WHY_BYTES];
 	/* Rank 0 has those of all ranks, the others have their own only. */
 	struct cluster_report reports[RANK_NODES_MAX];
-	struct cluster_stages stages; /* of all ranks, if it is external */
+	struct cluster_passes passes; /* of all ranks, if it is external */
 };
 
 /* Sort, for a process that ends then: mappings and inputs are left to its end.

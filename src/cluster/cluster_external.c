@@ -11,7 +11,7 @@
  *      wants      which of these blocks another wants in which wave
  *      waves      the blocks
  *      shares     after the first wave: how many records each will write
- *      stages     in the end: what each pass has taken
+ *      passes     in the end: what each pass has taken
  *
  * All but the batches and the waves is small, and in memory at once.
  */
@@ -497,11 +497,10 @@ static int end(struct joint_sort *joint)
 
 	if (error)
 		return error;
-	cluster_stages_fill(result->stages.stages[joint->own],
-			    &result->external, joint->waves,
-			    result->sort.threads);
+	cluster_passes_fill(result->passes.of[joint->own], &result->external,
+			    joint->waves, result->sort.threads);
 	/* It ends when the slowest rank has come to it. */
-	error = cluster_stages_tell(&result->stages, &joint->cluster->rank,
+	error = cluster_passes_tell(&result->passes, &joint->cluster->rank,
 				    joint->exchange, joint->failure);
 	add_ns(joint, CLUSTER_MEET_NS, &since_ns);
 	return error;

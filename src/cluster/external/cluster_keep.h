@@ -17,7 +17,7 @@
 #include "cluster/agreement/cluster_agree.h"
 #include "cluster/collective/cluster_progress.h"
 #include "cluster/external/cluster_runs.h"
-#include "cluster/collective/cluster_stages.h"
+#include "cluster/collective/cluster_passes.h"
 #include "external/external_rank.h"
 
 /* Called before anything is read, when the limits have been told: do the

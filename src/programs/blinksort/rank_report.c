@@ -119,46 +119,44 @@ void rank_report_end_progress(void)
  */
 
 static void print_row(const char *pass, const char *who,
-		      const struct cluster_stage *stage)
+		      const struct cluster_pass *row)
 {
 	char texts[6][FORMAT_SIZE_BYTES];
 
 	fprintf(stderr, "%-7s %-8s %9s %9s %10s %10s %10s %10s  %s\n", pass,
-		who, format_duration(texts[0], stage->ns),
-		stage->predicted_ns == 0
+		who, format_duration(texts[0], row->ns),
+		row->predicted_ns == 0
 			? "-"
-			: format_duration(texts[1], stage->predicted_ns),
-		format_size(texts[2], stage->read_bytes),
-		format_size(texts[3], stage->written_bytes),
-		format_size(texts[4], stage->sent_bytes),
-		format_size(texts[5], stage->received_bytes),
-		external_limit_name(stage->limit));
+			: format_duration(texts[1], row->predicted_ns),
+		format_size(texts[2], row->read_bytes),
+		format_size(texts[3], row->written_bytes),
+		format_size(texts[4], row->sent_bytes),
+		format_size(texts[5], row->received_bytes),
+		external_limit_name(row->limit));
 }
 
 /* Times are those of the slowest rank, and so is what limits them; bytes are
  * sums. */
-static struct cluster_stage add_up_ranks(const struct cluster_result *result,
-					 enum external_pass pass,
-					 unsigned *slowest)
+static struct cluster_pass add_up_ranks(const struct cluster_result *result,
+					enum external_pass pass,
+					unsigned *slowest)
 {
-	struct cluster_stage whole = { 0 };
+	struct cluster_pass whole = { 0 };
 
 	*slowest = 0;
 	for (unsigned i = 0; i < result->node_count; i++) {
-		const struct cluster_stage *stage =
-			&result->stages.stages[i][pass];
+		const struct cluster_pass *row = &result->passes.of[i][pass];
 
-		if (stage->ns > whole.ns) {
-			whole.ns = stage->ns;
-			whole.limit = stage->limit;
+		if (row->ns > whole.ns) {
+			whole.ns = row->ns;
+			whole.limit = row->limit;
 			*slowest = i;
 		}
-		whole.predicted_ns =
-			MAX(whole.predicted_ns, stage->predicted_ns);
-		whole.read_bytes += stage->read_bytes;
-		whole.written_bytes += stage->written_bytes;
-		whole.sent_bytes += stage->sent_bytes;
-		whole.received_bytes += stage->received_bytes;
+		whole.predicted_ns = MAX(whole.predicted_ns, row->predicted_ns);
+		whole.read_bytes += row->read_bytes;
+		whole.written_bytes += row->written_bytes;
+		whole.sent_bytes += row->sent_bytes;
+		whole.received_bytes += row->received_bytes;
 	}
 	return whole;
 }
@@ -167,7 +165,7 @@ static void print_pass(const struct cluster_result *result,
 		       enum external_pass pass)
 {
 	unsigned slowest;
-	const struct cluster_stage whole = add_up_ranks(result, pass, &slowest);
+	const struct cluster_pass whole = add_up_ranks(result, pass, &slowest);
 	char who[16];
 
 	if (whole.ns == 0)
@@ -177,7 +175,7 @@ static void print_pass(const struct cluster_result *result,
 		if (result->node_count > TABLE_RANKS_MAX && i != slowest)
 			continue;
 		snprintf(who, sizeof(who), "rank %u", i);
-		print_row("", who, &result->stages.stages[i][pass]);
+		print_row("", who, &result->passes.of[i][pass]);
 	}
 }
 
@@ -192,7 +190,7 @@ static void print_times(const struct cluster_result *result,
 		input_bytes += result->reports[i].figures[CLUSTER_RECORDS_IN] *
 			       record_size;
 	for (unsigned p = 0; p < EXTERNAL_PASSES; p++) {
-		const struct cluster_stage whole =
+		const struct cluster_pass whole =
 			add_up_ranks(result, (enum external_pass)p, &slowest);
 
 		read_bytes += whole.read_bytes;
@@ -228,22 +226,20 @@ void rank_report_json(const struct cluster_result *result, unsigned rank)
 	}
 	putchar('[');
 	for (unsigned p = 0; p < EXTERNAL_PASSES; p++) {
-		const struct cluster_stage *stage =
-			&result->stages.stages[rank][p];
+		const struct cluster_pass *row = &result->passes.of[rank][p];
 
 		printf("%s{\"pass\": \"%s\", \"ns\": %" PRIu64,
 		       p == 0 ? "" : ", ",
-		       external_pass_name((enum external_pass)p), stage->ns);
+		       external_pass_name((enum external_pass)p), row->ns);
 		format_json_number(stdout, "predicted_ns",
-				   stage->predicted_ns > 0,
-				   (int64_t)stage->predicted_ns);
+				   row->predicted_ns > 0,
+				   (int64_t)row->predicted_ns);
 		printf(", \"read_bytes\": %" PRIu64
 		       ", \"written_bytes\": %" PRIu64
 		       ", \"sent_bytes\": %" PRIu64
 		       ", \"received_bytes\": %" PRIu64 ", \"limit\": \"%s\"}",
-		       stage->read_bytes, stage->written_bytes,
-		       stage->sent_bytes, stage->received_bytes,
-		       external_limit_name(stage->limit));
+		       row->read_bytes, row->written_bytes, row->sent_bytes,
+		       row->received_bytes, external_limit_name(row->limit));
 	}
 	putchar(']');
 }

@@ -1,16 +1,15 @@
 /*
- * cluster_stages.h - what each pass of a sort beyond memory has taken, on every
- * rank: the table of stages that TritonSort's authors balanced theirs by
- * (Rasmussen et al. 2011, Figure 8)
+ * cluster_passes.h - what each pass of a sort beyond memory has taken, on every
+ * rank
  */
-#ifndef CLUSTER_STAGES_H
-#define CLUSTER_STAGES_H
+#ifndef CLUSTER_PASSES_H
+#define CLUSTER_PASSES_H
 
 #include "exchange/exchange.h"
 #include "external/external_sort.h"
 
 /* A pass of one rank, in words, as ranks tell it. */
-struct cluster_stage {
+struct cluster_pass {
 	uint64_t ns;
 	uint64_t predicted_ns; /* 0: not known */
 	/* What went from and to this rank's disks, also blocks read for other
@@ -20,8 +19,8 @@ struct cluster_stage {
 	uint64_t limit; /* enum external_limit, as measured */
 };
 
-struct cluster_stages {
-	struct cluster_stage stages[RANK_NODES_MAX][EXTERNAL_PASSES];
+struct cluster_passes {
+	struct cluster_pass of[RANK_NODES_MAX][EXTERNAL_PASSES];
 };
 
 /* What the exchange has sent and received in a pass: blocks only, or batches.
@@ -34,14 +33,14 @@ struct cluster_wave_result {
 
 /* The row of this rank, of whose waves the first pass had some if ranks give
  * their runs away. */
-void cluster_stages_fill(
-	struct cluster_stage stages[EXTERNAL_PASSES],
+void cluster_passes_fill(
+	struct cluster_pass passes[EXTERNAL_PASSES],
 	const struct external_result *result,
 	const struct cluster_wave_result waves[EXTERNAL_PASSES],
 	unsigned threads);
 
 /* All ranks tell theirs: a collective.  0 or -errno with *failure filled. */
-int cluster_stages_tell(struct cluster_stages *all, const struct rank *rank,
+int cluster_passes_tell(struct cluster_passes *all, const struct rank *rank,
 			struct exchange *exchange, struct failure *failure);
 
-#endif /* CLUSTER_STAGES_H */
+#endif /* CLUSTER_PASSES_H */

@@ -1,9 +1,8 @@
 /*
- * cluster_stages.c - what each pass of a sort beyond memory has taken, on
- * every rank: the table of stages that TritonSort's authors balanced theirs
- * by (Rasmussen et al. 2011, Figure 8)
+ * cluster_passes.c - what each pass of a sort beyond memory has taken, on
+ * every rank
  */
-#include "cluster/collective/cluster_stages.h"
+#include "cluster/collective/cluster_passes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,7 @@
 #include "cluster/collective/cluster_allgather.h"
 
 /* A row is told as words. */
-#define ROW_WORDS (sizeof(((struct cluster_stages *)0)->stages[0]) / 8)
+#define ROW_WORDS (sizeof(((struct cluster_passes *)0)->of[0]) / 8)
 
 /* The link, if exchanging waves has taken more than half of the pass: also
  * where another rank was slow.  Else the disks, if a thread has waited for them
@@ -29,8 +28,8 @@ static enum external_limit find_limit(const struct external_pass_result *pass,
 						   : EXTERNAL_CPU;
 }
 
-void cluster_stages_fill(
-	struct cluster_stage stages[EXTERNAL_PASSES],
+void cluster_passes_fill(
+	struct cluster_pass passes[EXTERNAL_PASSES],
 	const struct external_result *result,
 	const struct cluster_wave_result waves[EXTERNAL_PASSES],
 	unsigned threads)
@@ -38,7 +37,7 @@ void cluster_stages_fill(
 	for (unsigned p = 0; p < EXTERNAL_PASSES; p++) {
 		const struct external_pass_result *pass = &result->passes[p];
 
-		stages[p] = (struct cluster_stage){
+		passes[p] = (struct cluster_pass){
 			.ns = pass->ns,
 			.predicted_ns = result->forecast.passes[p].ns,
 			.read_bytes = pass->read_bytes,
@@ -51,21 +50,20 @@ void cluster_stages_fill(
 }
 
 /* These are figures to be shown: any will do, but for the limit. */
-int cluster_stages_tell(struct cluster_stages *all, const struct rank *rank,
+int cluster_passes_tell(struct cluster_passes *all, const struct rank *rank,
 			struct exchange *exchange, struct failure *failure)
 {
 	uint64_t *told;
 	int error = cluster_allgather_words(
-		rank, exchange, (const uint64_t *)all->stages[rank->rank],
+		rank, exchange, (const uint64_t *)all->of[rank->rank],
 		ROW_WORDS, &told, failure);
 
 	if (error == 0)
-		memcpy(all->stages, told,
-		       rank->node_count * sizeof(all->stages[0]));
+		memcpy(all->of, told, rank->node_count * sizeof(all->of[0]));
 	for (unsigned i = 0; i < rank->node_count && error == 0; i++)
 		for (unsigned p = 0; p < EXTERNAL_PASSES; p++)
-			all->stages[i][p].limit = MIN(all->stages[i][p].limit,
-						      EXTERNAL_LIMITS - 1);
+			all->of[i][p].limit =
+				MIN(all->of[i][p].limit, EXTERNAL_LIMITS - 1);
 	free(told);
 	return error;
 }
