@@ -13,6 +13,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/stage.h"
 
 struct trace_span {
 	uint64_t begin_ns;
@@ -20,13 +21,14 @@ struct trace_span {
 	const char *label; /* static string */
 };
 
-/* One thread's spans; written by that thread only, a pair of cache lines apart
- * from the next thread's. */
+/* One thread's spans, and what it is measured by; written by that thread only,
+ * a pair of cache lines apart from the next thread's. */
 struct trace_lane {
 	_Alignas(CACHE_PAIR_BYTES) struct trace_span *spans; /* or NULL */
 	uint32_t capacity;
 	uint32_t count; /* spans stored */
 	uint32_t lost;	/* spans that found no room */
+	struct stage_clock clock;
 };
 
 /* Make room for capacity spans.  Returns 0 or -ENOMEM. */

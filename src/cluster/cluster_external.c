@@ -268,9 +268,11 @@ static void fill_wave(struct joint_sort *joint, uint32_t wave)
 
 static int exchange_wave(struct joint_sort *joint, uint32_t wave)
 {
-	uint64_t begin_ns = clock_now_ns();
+	struct cluster_wave_result *result = &joint->waves[EXTERNAL_OUTPUT];
+	uint64_t before = result->sent_bytes + result->received_bytes;
 	int error;
 
+	stage_wait(&joint->rank->clock, STAGE_FOR_WAVE);
 	expect_wave(joint, wave);
 	fill_wave(joint, wave);
 	joint->buffers.length = wave_length;
@@ -285,7 +287,8 @@ static int exchange_wave(struct joint_sort *joint, uint32_t wave)
 				   joint->received[wave % 2]);
 	if (error == 0)
 		error = exchange_finish(joint->exchange, joint->failure);
-	joint->waves[EXTERNAL_OUTPUT].ns += clock_now_ns() - begin_ns;
+	stage_unit(&joint->rank->clock, STAGE_EXCHANGE,
+		   result->sent_bytes + result->received_bytes - before);
 	cluster_progress_tell(&joint->progress, clock_now_ns());
 	return error;
 }

@@ -9,70 +9,22 @@
  * rest within 0.8 to 1.25 of it (results/NOTES.md). */
 #define RATES_NS 2000000000u
 
-void external_begin_pass(struct external *external, enum external_pass pass)
+/* --- how far a pass has come ---------------------------------------------- */
+
+/* Threads, or queues of the kernel's, with which the work of a stage is done at
+ * a time. */
+static unsigned count_workers(const struct external *external,
+			      enum external_pass pass, enum stage stage)
 {
-	struct external_meter *meter = &external->meter;
-
-	meter->pass = pass;
-	meter->pass_begin_ns = clock_now_ns();
-	meter->written_before = external->runs.scratch.written_bytes;
-	meter->last_read_wait_ns = 0;
-	meter->last_fill_wait_ns = 0;
-	pipeline_forget_waits(&external->pipeline);
-	run_sink_take_wait_ns(&external->runs.sink);
-	destination_take_wait_ns(&external->ordering.destination);
+	if (stage == STAGE_WRITE ||
+	    (stage == STAGE_READ && pass == EXTERNAL_RUNS &&
+	     external->reading.kind == READING_STREAMS))
+		return 1;
+	if ((stage == STAGE_READ || stage == STAGE_BUCKET) &&
+	    pass == EXTERNAL_RUNS)
+		return external->plan.reader_count;
+	return external->request.worker_count;
 }
-
-/* All workers of a reading team wait with their leader. */
-static uint64_t add_up_fill_waits(const struct external *external)
-{
-	const struct reading *reading = &external->reading;
-	uint64_t ns = 0;
-
-	if (external->meter.pass != EXTERNAL_RUNS)
-		return external->pipeline.reading_wait_ns[0] *
-		       external->request.worker_count;
-	for (unsigned l = 0; l < reading->lane_count; l++)
-		ns += external->pipeline.reading_wait_ns[l] *
-		      reading->lane[l].readers->worker_count;
-	return ns;
-}
-
-void external_end_pass(struct external *external)
-{
-	const struct external_meter *meter = &external->meter;
-	struct external_pass_result *result =
-		&external->meter.passes[meter->pass];
-	uint64_t workers = external->request.worker_count;
-
-	result->ns += clock_now_ns() - meter->pass_begin_ns;
-	if (meter->pass == EXTERNAL_RUNS)
-		reading_add_up(&external->reading, &result->read_bytes,
-			       &result->read_wait_ns);
-	else
-		piece_source_add_up(&external->merge.pieces,
-				    &result->read_bytes, &result->read_wait_ns);
-	if (meter->pass == EXTERNAL_OUTPUT)
-		result->written_bytes += external->ordering.next_record *
-					 external->request.shape.size;
-	else if (meter->pass == EXTERNAL_MERGES)
-		result->written_bytes += external->runs.scratch.written_bytes -
-					 meter->written_before;
-	result->fill_wait_ns += add_up_fill_waits(external);
-	result->empty_wait_ns += external->pipeline.ordering_wait_ns * workers;
-	result->write_wait_ns +=
-		run_sink_take_wait_ns(&external->runs.sink) +
-		destination_take_wait_ns(&external->ordering.destination);
-}
-
-void external_add_reads(struct external_meter *meter, uint64_t read_bytes,
-			uint64_t wait_ns)
-{
-	meter->passes[meter->pass].read_bytes += read_bytes;
-	meter->passes[meter->pass].read_wait_ns += wait_ns;
-}
-
-/* --- progress ------------------------------------------------------------- */
 
 /* How far the pass has come; waits are those of one worker. */
 struct pace {
@@ -89,29 +41,32 @@ static uint64_t fill_wait_ns(const struct external *external)
 	uint64_t ns = 0;
 
 	for (unsigned l = 0; l < lane_count; l++)
-		ns += external->pipeline.reading_wait_ns[l] / lane_count;
+		ns += external->pipeline.reading[l].wait_ns[STAGE_FOR_FILL] /
+		      lane_count;
 	return ns;
 }
 
-/* Shares of workers are equal: what worker 0 knows of itself holds for all.  Of
- * many ranks' runs we read those that are ours, and some of them for others:
+uint64_t external_read_bytes(const struct external *external,
+			     enum external_pass pass)
+{
+	const struct stage_sum *reads =
+		&external->meter.tables[pass].sums[STAGE_READ];
+
+	return atomic_load_explicit(&reads->bytes, memory_order_relaxed);
+}
+
+/* Of many ranks' runs we read those that are ours, and some of them for others:
  * pieces tell how far we are. */
-static void look_at_pieces(const struct external *external, struct pace *pace)
+static uint64_t part_bytes(const struct external *external)
 {
 	const struct external_merge *merge = &external->merge;
-	const struct read_ahead *reads = &merge->pieces.readers[0].reads;
 	uint32_t read =
 		atomic_load_explicit(&merge->read_pieces, memory_order_relaxed);
 	double part = (double)read / MAX(1, merge->plan.piece_count);
-	uint64_t whole =
-		external->meter.forecast.passes[EXTERNAL_OUTPUT].read_bytes;
 
-	pace->read_wait_ns = reads->wait_ns;
-	pace->read_bytes =
-		external->meter.pass == EXTERNAL_OUTPUT &&
-				external->config->ranks.rank_count > 1
-			? (uint64_t)(part * (double)whole)
-			: reads->read_bytes * external->request.worker_count;
+	return (uint64_t)(part * (double)external->meter.forecast
+					 .passes[EXTERNAL_OUTPUT]
+					 .read_bytes);
 }
 
 /* A last pass that merges no runs writes as much as it reads, if it reads
@@ -119,19 +74,133 @@ static void look_at_pieces(const struct external *external, struct pace *pace)
 static struct pace look(const struct external *external)
 {
 	const struct external_meter *meter = &external->meter;
-	struct pace pace = { .fill_wait_ns = fill_wait_ns(external) };
+	const struct stage_sum *bucket =
+		&meter->tables[meter->pass].sums[STAGE_BUCKET];
+	struct pace pace = {
+		.read_bytes = external_read_bytes(external, meter->pass),
+		.read_wait_ns =
+			bucket->waits[STAGE_FOR_READ].ns /
+			count_workers(external, meter->pass, STAGE_BUCKET),
+		.fill_wait_ns = fill_wait_ns(external),
+	};
 
-	if (meter->pass == EXTERNAL_RUNS)
-		reading_look(&external->reading, &pace.read_bytes,
-			     &pace.read_wait_ns);
-	else if (meter->pass == EXTERNAL_OUTPUT &&
-		 external->plan.way != EXTERNAL_BY_RUNS)
+	if (meter->pass != EXTERNAL_OUTPUT)
+		return pace;
+	if (external->plan.way != EXTERNAL_BY_RUNS)
 		pace.read_bytes = atomic_load_explicit(&meter->output_bytes,
 						       memory_order_relaxed);
-	else
-		look_at_pieces(external, &pace);
+	else if (external->config->ranks.rank_count > 1)
+		pace.read_bytes = part_bytes(external);
 	return pace;
 }
+
+/* --- passes --------------------------------------------------------------- */
+
+struct team {
+	struct sort_trace *trace; /* a clock for each thread */
+	unsigned worker_count;
+	enum stage home;
+	const struct stage_leader *leader;
+};
+
+/* Of this pass: the ordering team, and the reading ones. */
+static unsigned list_teams(struct external *external,
+			   struct team teams[1 + LANES_MAX])
+{
+	struct reading *reading = &external->reading;
+	bool is_first = external->meter.pass == EXTERNAL_RUNS;
+	bool by_lanes = is_first && reading->lane_count > 1;
+	unsigned workers = external->request.worker_count;
+	unsigned count = 1;
+
+	teams[0] = (struct team){
+		.trace = &external->ordering.trace,
+		.worker_count = workers,
+		.home = is_first || external->plan.way == EXTERNAL_BY_RUNS
+				? STAGE_ORDER
+				: STAGE_GATHER,
+		.leader = &external->pipeline.ordering,
+	};
+	for (unsigned l = 0; l < (by_lanes ? reading->lane_count : 1); l++) {
+		struct reading_lane *lane = &reading->lane[l];
+
+		teams[count++] = (struct team){
+			.trace = by_lanes ? &lane->own_trace : &reading->trace,
+			.worker_count = by_lanes ? lane->readers->worker_count
+						 : workers,
+			.home = STAGE_BUCKET,
+			.leader = &external->pipeline.reading[l],
+		};
+	}
+	return count;
+}
+
+/* What is read and written from now on counts there; NULL: it does not. */
+static void set_queues(struct external *external, struct stage_table *table)
+{
+	struct stage_sum *writes = table ? &table->sums[STAGE_WRITE] : NULL;
+	struct sink *output = external->ordering.destination.sink;
+
+	stage_queue_resume(&external->runs.sink.sink.writes, writes);
+	if (output)
+		stage_queue_resume(&output->writes, writes);
+	stage_queue_resume(&external->reading.streams.reads,
+			   table ? &table->sums[STAGE_READ] : NULL);
+}
+
+void external_begin_pass(struct external *external, enum external_pass pass)
+{
+	struct external_meter *meter = &external->meter;
+	struct team teams[1 + LANES_MAX];
+	struct pace pace;
+	unsigned count;
+
+	meter->pass = pass;
+	meter->pass_begin_ns = clock_now_ns();
+	pace = look(external);
+	meter->last_read_wait_ns = pace.read_wait_ns;
+	meter->last_fill_wait_ns = pace.fill_wait_ns;
+	set_queues(external, &meter->tables[pass]);
+	count = list_teams(external, teams);
+	for (unsigned t = 0; t < count; t++)
+		for (unsigned w = 0; w < teams[t].worker_count; w++)
+			stage_begin(&teams[t].trace->lanes[w].clock,
+				    &meter->tables[pass], teams[t].home,
+				    teams[t].leader, meter->pass_begin_ns);
+}
+
+void external_end_pass(struct external *external)
+{
+	struct external_meter *meter = &external->meter;
+	uint64_t now_ns = clock_now_ns();
+	struct team teams[1 + LANES_MAX];
+	unsigned count = list_teams(external, teams);
+
+	for (unsigned t = 0; t < count; t++)
+		for (unsigned w = 0; w < teams[t].worker_count; w++)
+			stage_end(&teams[t].trace->lanes[w].clock, now_ns);
+	set_queues(external, NULL);
+	meter->pass_ns[meter->pass] += now_ns - meter->pass_begin_ns;
+}
+
+/* An output that is memory is filled where it lies: nothing is written. */
+void external_fill_passes(const struct external *external,
+			  struct external_pass_result passes[EXTERNAL_PASSES])
+{
+	for (unsigned p = 0; p < EXTERNAL_PASSES; p++) {
+		passes[p].ns = external->meter.pass_ns[p];
+		for (unsigned s = 0; s < STAGES; s++)
+			stage_fill_result(&passes[p].stages[s],
+					  &external->meter.tables[p].sums[s],
+					  count_workers(external, p, s));
+		passes[p].read_bytes = passes[p].stages[STAGE_READ].bytes;
+		passes[p].written_bytes = passes[p].stages[STAGE_WRITE].bytes;
+	}
+	passes[EXTERNAL_OUTPUT].written_bytes =
+		external->ordering.next_record * external->request.shape.size;
+}
+
+/* --- progress ------------------------------------------------------------- */
 
 static unsigned percent(uint64_t part, uint64_t whole)
 {

@@ -111,6 +111,7 @@ bool external_order(struct external *external, struct batch *batch,
 	if (run && !sort->unique)
 		run_sink_begin(run, batch->record_count);
 	begin_ordering(ordering, batch, &config);
+	stage_queue_resume(&sink->writes, sink->writes.sum);
 	thread_pool_run(&ordering->pool, run_ordering, &pass);
 	if (!pass.good)
 		return external_check_sink(external, sink) && false;
@@ -270,16 +271,20 @@ static bool fetch_chunk(struct fetcher *fetcher, unsigned worker,
 	struct sink_slot *slot = sink_take(fetching->sink);
 	struct failure failure;
 
+	stage_wait(fetcher->reads.clock, STAGE_FOR_WRITE);
 	if (!slot)
 		return false;
 	if (fill_chunk(fetcher, &chunk, slot->data, &failure) < 0) {
 		external_fail(fetching->external, &failure);
 		return false;
 	}
+	stage_unit(fetcher->reads.clock, STAGE_GATHER, length);
+	slot->clock = fetcher->reads.clock;
 	slot->part = chunk.part;
 	slot->offset_bytes = chunk.begin_byte;
 	slot->length_bytes = length;
 	sink_put(fetching->sink, slot);
+	stage_unit(fetcher->reads.clock, STAGE_PUT, length);
 	external_serve_output(fetching->external, worker, length);
 	return true;
 }
@@ -287,9 +292,13 @@ static bool fetch_chunk(struct fetcher *fetcher, unsigned worker,
 static void fetch(void *context, unsigned worker)
 {
 	struct fetching *fetching = context;
+	struct sort_trace *trace = &fetching->external->ordering.trace;
+	struct stage_clock *clock = &trace->lanes[worker].clock;
 	uint64_t chunk = worker;
 	bool good = true;
 
+	stage_resume(clock, STAGE_FOR_TEAM);
+	read_ahead_resume(&fetching->fetchers[worker].reads, clock);
 	while (good && chunk < fetching->range.chunk_count &&
 	       !first_failure_stops(&fetching->external->failure)) {
 		good = fetch_chunk(&fetching->fetchers[worker], worker, chunk);
@@ -297,6 +306,7 @@ static void fetch(void *context, unsigned worker)
 	}
 	if (good)
 		sink_help(fetching->sink);
+	stage_wait(clock, STAGE_FOR_WRITE);
 }
 
 static bool open_fetchers(struct fetching *fetching)
@@ -325,13 +335,8 @@ static bool open_fetchers(struct fetching *fetching)
 
 static void close_fetchers(struct fetching *fetching)
 {
-	for (unsigned w = 0; w < fetching->worker_count; w++) {
-		struct read_ahead *reads = &fetching->fetchers[w].reads;
-
-		external_add_reads(&fetching->external->meter,
-				   reads->read_bytes, reads->wait_ns);
-		read_ahead_close(reads);
-	}
+	for (unsigned w = 0; w < fetching->worker_count; w++)
+		read_ahead_close(&fetching->fetchers[w].reads);
 	free(fetching->fetchers);
 }
 
@@ -361,14 +366,17 @@ bool external_order_keys(struct external *external, struct batch *batch)
 	struct external_ordering *ordering = &external->ordering;
 	bool good;
 
-	if (!external_sort_in_place(external, batch))
+	external_begin_pass(external, EXTERNAL_RUNS);
+	good = external_sort_in_place(external, batch);
+	external_end_pass(external);
+	if (!good)
 		return false;
 	external_begin_pass(external, EXTERNAL_OUTPUT);
 	ordering->next_record = batch->record_count;
-	good = fetch_all(external, batch);
-	external_end_pass(external);
-	return good &&
+	good = fetch_all(external, batch) &&
 	       external_check_sink(external, ordering->destination.sink);
+	external_end_pass(external);
+	return good;
 }
 
 static void run_counted(void *context, unsigned worker)
@@ -399,12 +407,15 @@ bool external_write_counted(struct external *external)
 		.failure = &external->failure,
 		.serve = external_serve_output,
 		.serve_context = external,
+		.trace = &ordering->trace,
 	};
+	bool good;
 
 	external_begin_pass(external, EXTERNAL_OUTPUT);
 	add_up(external);
 	counted_output_begin(&output);
 	thread_pool_run(&ordering->pool, run_counted, &output);
+	good = external_check_sink(external, ordering->destination.sink);
 	external_end_pass(external);
-	return external_check_sink(external, ordering->destination.sink);
+	return good;
 }

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 
+#include "base/clock.h"
 #include "base/format.h"
 #include "external/external_state.h"
 #include "sort/sort_setup.h"
@@ -209,14 +210,21 @@ static int fill_batch(void *context, unsigned lane, struct batch *batch)
 static bool give_away(struct external *external, struct batch *batch)
 {
 	uint64_t input_count = batch->record_count;
+	uint64_t begin_ns;
+	bool good;
 
 	if (!external_sort_in_place(external, batch))
 		return false;
-	return batch->record_count == 0 ||
-	       given_runs_offer(external->given, batch,
+	if (batch->record_count == 0)
+		return true;
+	begin_ns = clock_now_ns();
+	good = given_runs_offer(external->given, batch,
 				external->config->ranks.input_begin +
 					batch->first_record,
 				input_count);
+	stage_leader_add(&external->pipeline.ordering, STAGE_FOR_WAVE,
+			 clock_now_ns() - begin_ns);
+	return good;
 }
 
 static bool empty_batch(void *context, struct batch *batch)
@@ -520,8 +528,11 @@ static bool merge_runs(struct external *external, unsigned first,
 	       external_run_merge(external, fill_piece, empty, tidy_up,
 				  external);
 	/* What is still being written belongs to this pass. */
-	if (good && !ends)
-		good = finish_runs(external);
+	if (good)
+		good = ends ? external_check_sink(
+				      external,
+				      external->ordering.destination.sink)
+			    : finish_runs(external);
 	if (good && !ends)
 		release_pieces(external, external->merge.piece_count);
 	external_end_pass(external);
@@ -644,16 +655,18 @@ bool external_settle_runs(struct external *external, unsigned free_count,
 			  unsigned agreed)
 {
 	const struct pipeline *pipeline = &external->pipeline;
+	bool good = true;
 
-	while (pipeline->full.count > 0 &&
+	external_begin_pass(external, EXTERNAL_RUNS);
+	while (good && pipeline->full.count > 0 &&
 	       (pipeline->free.count < free_count ||
 		external->runs.index.run_count + pipeline->full.count >
 			find_runs_max(external, agreed)))
-		if (!spill_oldest(external))
-			return false;
-	return finish_runs(external) && keep_rest(external) &&
-	       order_runs(external) &&
-	       merge_until(external, find_runs_max(external, agreed));
+		good = spill_oldest(external);
+	good = good && finish_runs(external) && keep_rest(external) &&
+	       order_runs(external);
+	external_end_pass(external);
+	return good && merge_until(external, find_runs_max(external, agreed));
 }
 
 void external_add_pieces(struct external *external, uint8_t *const areas[2],
@@ -697,7 +710,9 @@ static bool order_lone(struct external *external)
 
 	external->merge.resident_count = 1;
 	external_begin_pass(external, EXTERNAL_OUTPUT);
-	good = external_order(external, batch, NULL);
+	good = external_order(external, batch, NULL) &&
+	       external_check_sink(external,
+				   external->ordering.destination.sink);
 	external_end_pass(external);
 	return good;
 }

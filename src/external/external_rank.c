@@ -19,35 +19,44 @@
 
 /* --- pass 1 --------------------------------------------------------------- */
 
-/* Wait until the caller has raised the word above the value.  False: the run
- * has failed. */
-static bool wait_for(const struct external_rank *rank, _Atomic uint32_t *word,
+/* Wait until the caller has raised the word above the value; the leader of a
+ * team, which is not NULL then, tells so.  False: the run has failed. */
+static bool wait_for(const struct external_rank *rank,
+		     struct stage_leader *leader, _Atomic uint32_t *word,
 		     uint32_t value)
 {
 	uint32_t now = atomic_load_explicit(word, memory_order_acquire);
+	uint64_t begin_ns = clock_now_ns();
 
 	while (now <= value && !first_failure_stops(&rank->external->failure)) {
 		thread_pool_wait_while(&rank->driver, word, now);
 		now = atomic_load_explicit(word, memory_order_acquire);
 	}
+	if (leader)
+		stage_leader_add(leader, STAGE_FOR_WAVE,
+				 clock_now_ns() - begin_ns);
 	return !first_failure_stops(&rank->external->failure);
 }
 
 /* Runs of other ranks are there as soon as the last wave of the pass is. */
 static bool append_kept(struct external_rank *rank)
 {
-	uint64_t begin_ns = clock_now_ns();
+	struct external *external = rank->external;
 	struct failure failure;
+	bool good;
 	int error;
 
 	if (!rank->kept)
 		return true;
-	if (!wait_for(rank, &rank->kept_is_over, 0))
-		return false;
-	rank->kept_wait_ns = clock_now_ns() - begin_ns;
-	error = kept_runs_append(rank->kept, &rank->external->runs.index,
-				 &failure);
-	return external_good(rank->external, error, &failure);
+	external_begin_pass(external, EXTERNAL_RUNS);
+	good = wait_for(rank, NULL, &rank->kept_is_over, 0);
+	if (good) {
+		error = kept_runs_append(rank->kept, &external->runs.index,
+					 &failure);
+		good = external_good(external, error, &failure);
+	}
+	external_end_pass(external);
+	return good;
 }
 
 static void drive_runs(void *context, unsigned worker)
@@ -66,6 +75,8 @@ static void drive_runs(void *context, unsigned worker)
 
 void external_rank_start_runs(struct external_rank *rank, unsigned runs_max)
 {
+	stage_begin(&rank->clock, &rank->stages[EXTERNAL_RUNS], STAGE_EXCHANGE,
+		    NULL, clock_now_ns());
 	rank->runs_max = runs_max;
 	atomic_store_explicit(&rank->is_driving, true, memory_order_relaxed);
 	thread_pool_launch(&rank->driver, drive_runs, rank);
@@ -73,10 +84,8 @@ void external_rank_start_runs(struct external_rank *rank, unsigned runs_max)
 
 uint64_t external_rank_read_records(const struct external_rank *rank)
 {
-	uint64_t read_bytes, wait_ns;
-
-	reading_look(&rank->external->reading, &read_bytes, &wait_ns);
-	return read_bytes / rank->external->request.shape.size;
+	return external_read_bytes(rank->external, EXTERNAL_RUNS) /
+	       rank->external->request.shape.size;
 }
 
 bool external_rank_is_busy(const struct external_rank *rank)
@@ -93,6 +102,8 @@ int external_rank_check(const struct external_rank *rank,
 int external_rank_finish(struct external_rank *rank, struct failure *failure)
 {
 	thread_pool_wait(&rank->driver);
+	stage_end(&rank->clock, clock_now_ns());
+	stage_end(&rank->sender_clock, clock_now_ns());
 	return first_failure_get(&rank->external->failure, failure);
 }
 
@@ -167,9 +178,11 @@ static void read_wave(void *context, unsigned worker)
 {
 	struct external_rank *rank = context;
 	struct failure failure;
-	int error = outgoing_read(&rank->outgoing, &failure);
+	int error;
 
 	(void)worker;
+	stage_resume(&rank->sender_clock, STAGE_FOR_WAVE);
+	error = outgoing_read(&rank->outgoing, &failure);
 	external_good(rank->external, error, &failure);
 	atomic_fetch_add_explicit(&rank->read_waves, 1, memory_order_release);
 }
@@ -191,9 +204,12 @@ int external_rank_start_sending(struct external_rank *rank,
 		.slot_bytes = slot_bytes(rank),
 		.depth = slot_count(rank),
 		.kernel = external->config->sort->kernel,
+		.clock = &rank->sender_clock,
 	};
 	int error = outgoing_open(&rank->outgoing, &request, failure);
 
+	stage_begin(&rank->sender_clock, &rank->stages[EXTERNAL_OUTPUT],
+		    STAGE_SEND, NULL, clock_now_ns());
 	if (error == 0 && wave_count > 0)
 		thread_pool_launch(&rank->sender, read_wave, rank);
 	return error;
@@ -217,7 +233,8 @@ static int fill(void *context, unsigned lane, struct batch *batch)
 	int more;
 
 	(void)lane;
-	if (!wait_for(rank, &rank->given_waves, piece))
+	if (!wait_for(rank, &rank->external->pipeline.reading[0],
+		      &rank->given_waves, piece))
 		return -1;
 	piece_source_set_received(&merge->pieces,
 				  rank->received_runs[piece % 2]);
@@ -249,8 +266,9 @@ static bool empty(void *context, struct batch *batch)
 {
 	struct external_rank *rank = context;
 
-	return wait_for(rank, &rank->output_is_open, 0) && fits(rank, batch) &&
-	       external_order(rank->external, batch, NULL);
+	return wait_for(rank, &rank->external->pipeline.ordering,
+			&rank->output_is_open, 0) &&
+	       fits(rank, batch) && external_order(rank->external, batch, NULL);
 }
 
 static void drive_merge(void *context, unsigned worker)
@@ -259,12 +277,11 @@ static void drive_merge(void *context, unsigned worker)
 	struct external *external = rank->external;
 
 	(void)worker;
-	external_begin_pass(external, EXTERNAL_OUTPUT);
 	if (rank->has_part)
 		external_run_merge(external, fill, empty, NULL, rank);
 	/* The sink's slots go with us.  Pieces without records have not waited
 	 * for it. */
-	wait_for(rank, &rank->output_is_open, 0);
+	wait_for(rank, NULL, &rank->output_is_open, 0);
 	if (rank->has_part && atomic_load_explicit(&rank->output_is_open,
 						   memory_order_acquire) == 1)
 		external_check_sink(external,
@@ -275,6 +292,9 @@ static void drive_merge(void *context, unsigned worker)
 
 void external_rank_start_merge(struct external_rank *rank)
 {
+	stage_begin(&rank->clock, &rank->stages[EXTERNAL_OUTPUT],
+		    STAGE_EXCHANGE, NULL, clock_now_ns());
+	external_begin_pass(rank->external, EXTERNAL_OUTPUT);
 	atomic_store_explicit(&rank->is_driving, true, memory_order_relaxed);
 	thread_pool_launch(&rank->driver, drive_merge, rank);
 }
@@ -301,10 +321,14 @@ void external_rank_give_output(struct external_rank *rank,
 	struct external *external = rank->external;
 	const struct external_plan *plan = &external->plan;
 
-	if (output)
+	if (output) {
 		destination_lend(&external->ordering.destination, output,
 				 external->slot_memory, plan->slot_count,
 				 plan->output_chunk_bytes);
+		stage_queue_resume(
+			&output->sink.writes,
+			&rank->stages[EXTERNAL_OUTPUT].sums[STAGE_WRITE]);
+	}
 	rank->records_max = record_count;
 	thread_pool_set(&rank->driver, &rank->output_is_open, 1);
 }
@@ -328,6 +352,7 @@ static int open_kept(struct external_rank *rank, struct failure *failure)
 		.sink = external_run_sink(external),
 		.memory = external->kept_memory,
 		.topology = &external->topology,
+		.writes = &rank->stages[EXTERNAL_RUNS].sums[STAGE_WRITE],
 	};
 
 	if (config->ranks.giver_count == 0)
@@ -390,6 +415,7 @@ int external_rank_open(struct external_rank **opened,
 	}
 	rank->index = &rank->external->runs.index;
 	rank->merge = &rank->external->merge.plan;
+	rank->stages = rank->external->meter.tables;
 	*opened = rank;
 	return prepare(rank, failure);
 }
@@ -431,12 +457,16 @@ uint64_t external_rank_fill_result(const struct external_rank *rank,
 				   struct sorter_result *result,
 				   struct external_result *details)
 {
-	struct external_pass_result *passes = details->passes;
+	struct stage_result *stages;
 
 	external_fill_result(rank->external, result, details);
-	passes[EXTERNAL_RUNS].ns += rank->kept_wait_ns;
-	passes[EXTERNAL_OUTPUT].read_bytes += rank->outgoing.reads.read_bytes;
-	passes[EXTERNAL_OUTPUT].read_wait_ns += rank->outgoing.reads.wait_ns;
+	stages = details->passes[EXTERNAL_OUTPUT].stages;
+	stages[STAGE_SEND].workers = 1;
+	stages[STAGE_READ].workers++;
+	details->passes[EXTERNAL_RUNS].stages[STAGE_WRITE].workers +=
+		rank->external->config->ranks.giver_count;
+	for (unsigned p = 0; p < EXTERNAL_PASSES; p++)
+		details->passes[p].stages[STAGE_EXCHANGE].workers = 1;
 	if (rank->kept)
 		kept_runs_add_up(rank->kept, &details->plain_bytes,
 				 &details->stored_bytes, &details->codec);

@@ -45,6 +45,8 @@ struct external_rank {
 	const struct run_index *index;
 	const struct merge_plan *merge;
 	uint64_t index_bytes;
+	/* Of the caller, which exchanges messages while a pass goes on. */
+	struct stage_clock clock;
 	/* Memory for what arrives in even and in odd waves, while what the wave
 	 * before has brought is taken. */
 	uint8_t *received[2];
@@ -69,7 +71,8 @@ struct external_rank {
 	 * passes, that of the sender reads what goes out. */
 	struct thread_pool driver, sender;
 	unsigned runs_max;
-	uint64_t kept_wait_ns; /* for runs of others, after pass 1 */
+	struct stage_table *stages; /* [EXTERNAL_PASSES] */
+	struct stage_clock sender_clock;
 	struct outgoing outgoing;
 	struct given_runs own_given;
 	uint8_t *areas[2]; /* for what goes out */

@@ -435,11 +435,7 @@ static void fill_details(const struct external *external,
 		.forecast = meter->forecast,
 		.forecast_after_ns = meter->forecast_after_ns,
 	};
-	memcpy(details->passes, meter->passes, sizeof(details->passes));
-	/* Also what was spilled after the pass, to make room. */
-	details->passes[EXTERNAL_RUNS].written_bytes =
-		details->spilled_bytes -
-		details->passes[EXTERNAL_MERGES].written_bytes;
+	external_fill_passes(external, details->passes);
 	for (unsigned d = 0; d < scratch->directory_count; d++)
 		details->directory_bytes[d] =
 			scratch->directories[d].written_bytes;
@@ -500,6 +496,7 @@ struct external *external_new(const struct external_config *config,
 	external->given = given;
 	external->reading.serve = external_serve;
 	external->reading.serve_context = external;
+	external->reading.leaders = external->pipeline.reading;
 	sort_trace_init(&external->reading.trace, config->sort->trace_path);
 	sort_trace_init(&external->ordering.trace, config->sort->trace_path);
 	pipeline_init(&external->pipeline, &external->leaders,

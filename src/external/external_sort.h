@@ -66,6 +66,7 @@
 #define EXTERNAL_SORT_H
 
 #include "base/failure.h"
+#include "base/stage.h"
 #include "external/runs/codec.h"
 #include "external/plan/codec_choice.h"
 #include "external/plan/external_model.h"
@@ -115,14 +116,12 @@ struct external_config {
 	void *progress_context;
 };
 
-/* What a pass has taken.  Waits are of all workers of a team together. */
+/* What a pass has taken.  A stage of no units was not there.  STAGE_ORDER,
+ * STAGE_GATHER and STAGE_PUT are the work of the same threads, by turns. */
 struct external_pass_result {
 	uint64_t ns;
 	uint64_t read_bytes, written_bytes;
-	/* The reading team's: for the disk, and for a batch to fill. */
-	uint64_t read_wait_ns, fill_wait_ns;
-	/* The ordering team's: for the disk, and for a batch to empty. */
-	uint64_t write_wait_ns, empty_wait_ns;
+	struct stage_result stages[STAGES];
 };
 
 /* What struct sorter_result does not say.  Valid if external_sort_run()

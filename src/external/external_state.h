@@ -38,8 +38,9 @@ struct external_meter {
 	/* The caller's thread, which leads the ordering team. */
 	enum external_pass pass;
 	uint64_t pass_begin_ns;
-	uint64_t written_before; /* scratch bytes, when the pass began */
-	struct external_pass_result passes[EXTERNAL_PASSES];
+	uint64_t pass_ns[EXTERNAL_PASSES];
+	/* Any thread that is measured. */
+	struct stage_table tables[EXTERNAL_PASSES];
 	/* What struct external_result will say. */
 	struct external_rates rates;
 	struct external_forecast forecast;
@@ -230,13 +231,17 @@ bool external_write_counted(struct external *external);
 
 /* --- external_meter.c ----------------------------------------------------- */
 
-/* A pass begins and ends: what it has taken is added to passes[]. */
+/* A pass begins and ends, maybe in several parts. */
 void external_begin_pass(struct external *external, enum external_pass pass);
 void external_end_pass(struct external *external);
 
-/* The pass has read so much besides, and waited so long for it. */
-void external_add_reads(struct external_meter *meter, uint64_t read_bytes,
-			uint64_t wait_ns);
+/* All has been written: what the passes have taken. */
+void external_fill_passes(const struct external *external,
+			  struct external_pass_result passes[EXTERNAL_PASSES]);
+
+/* Any thread, at any time: about how many bytes the pass has read. */
+uint64_t external_read_bytes(const struct external *external,
+			     enum external_pass pass);
 
 /* Any worker: so many bytes more are in the output, or under way. */
 void external_serve_output(void *context, unsigned worker, uint64_t bytes);

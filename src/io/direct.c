@@ -19,10 +19,13 @@ int direct_reopen(int fd, int flags)
 	return again < 0 ? -errno : again;
 }
 
-/* Older kernels refuse the flag. */
+/* A flag tells io_uring_peek_cqe() that something has come.  Older kernels
+ * refuse that. */
 int direct_open_ring(struct io_uring *ring, unsigned depth)
 {
-	int error = io_uring_queue_init(depth, ring, IORING_SETUP_COOP_TASKRUN);
+	int error = io_uring_queue_init(depth, ring,
+					IORING_SETUP_COOP_TASKRUN |
+						IORING_SETUP_TASKRUN_FLAG);
 
 	return error ? io_uring_queue_init(depth, ring, 0) : 0;
 }

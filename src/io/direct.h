@@ -17,7 +17,7 @@ int direct_reopen(int fd, int flags);
 /*
  * Make a ring for depth reads at once by one thread, whose completions wait for
  * the thread's next call instead of interrupting it, where the kernel can do
- * that (Linux 5.19).  0 or -errno.
+ * that (Linux 5.19); io_uring_peek_cqe() sees them all the same.  0 or -errno.
  */
 int direct_open_ring(struct io_uring *ring, unsigned depth);
 

@@ -90,11 +90,11 @@ static void count_run(struct bucketing *bucketing, unsigned worker,
 	record_counts_add(table, record_size, run->records, run->record_count);
 }
 
-/* Run by run: bring the records in, and put them into buckets.  0, or -errno
- * with *failure filled. */
+/* Run by run: bring the records in, and put them into buckets.  Each counts as
+ * so many bytes.  0, or -errno with *failure filled. */
 static int read_runs(struct bucketing *bucketing, unsigned worker,
 		     struct source_reader *reader, bool partition,
-		     struct failure *failure)
+		     uint32_t counted_bytes, struct failure *failure)
 {
 	const struct sort_wiring *wiring = &bucketing->wiring;
 	const struct bucketing_config *config = &bucketing->config;
@@ -113,6 +113,8 @@ static int read_runs(struct bucketing *bucketing, unsigned worker,
 		else if (config->counts)
 			count_run(bucketing, worker, &run);
 		trace_end(lane, begin_ns, partition ? "bucket" : "read");
+		stage_part(&lane->clock, STAGE_BUCKET,
+			   run.record_count * counted_bytes);
 		if (config->serve && worker == 0)
 			config->serve(config->serve_context);
 		if (first_failure_stops(wiring->failure))
@@ -129,6 +131,7 @@ static bool pass_over(struct bucketing *bucketing, unsigned worker,
 	struct source_reader reader = {
 		.source = source,
 		.worker = worker,
+		.clock = &bucketing->wiring.trace->lanes[worker].clock,
 	};
 	struct failure failure = { .status = EXIT_DONE };
 	int error =
@@ -136,7 +139,7 @@ static bool pass_over(struct bucketing *bucketing, unsigned worker,
 
 	if (error == 0) {
 		error = read_runs(bucketing, worker, &reader, partition,
-				  &failure);
+				  resident ? 0 : source->record_size, &failure);
 		if (source->ops->close)
 			source->ops->close(&reader);
 	}
@@ -178,8 +181,10 @@ void bucketing_pass(struct bucketing *bucketing, unsigned worker, bool resident,
 	const struct bucketing_config *config = &bucketing->config;
 	const struct source *source = config->source;
 	struct bucket_writer *writer = &bucketing->writers[worker];
+	struct stage_clock *clock = &wiring->trace->lanes[worker].clock;
 	uint64_t first, count;
 
+	stage_resume(clock, STAGE_FOR_TEAM);
 	if (partition)
 		bucket_writer_reset(writer, wiring->splitters->bucket_count);
 	if (!resident && !(partition && config->keeps_order) &&
@@ -192,6 +197,7 @@ void bucketing_pass(struct bucketing *bucketing, unsigned worker, bool resident,
 	}
 	if (partition)
 		bucket_writer_finish(writer, wiring->splitters->bucket_count);
+	stage_unit(clock, STAGE_BUCKET, 0);
 }
 
 struct bucket_set bucketing_set(const struct bucketing *bucketing)

@@ -184,6 +184,12 @@ static uint32_t order_bucket(const struct orderer *orderer, uint32_t bucket,
 	return count;
 }
 
+static struct stage_clock *clock_of(const struct orderer *orderer,
+				    unsigned worker)
+{
+	return &orderer->wiring.trace->lanes[worker].clock;
+}
+
 /* If duplicates are dropped, bucket_start[] has the buckets' counts afterwards.
  */
 static void sort_some_oversized(struct orderer *orderer, unsigned worker)
@@ -194,22 +200,27 @@ static void sort_some_oversized(struct orderer *orderer, unsigned worker)
 		uint32_t bucket = atomic_fetch_add_explicit(
 			&orderer->next_oversized, 1, memory_order_relaxed);
 		uint64_t *entries;
-		uint64_t begin_ns;
+		uint64_t begin_ns, bytes;
 		uint32_t count;
 
 		if (bucket >= orderer->set.bucket_count)
-			return;
+			break;
 		if (!bucket_is_oversized(orderer, bucket))
 			continue;
 		begin_ns = trace_begin(lane);
 		entries = orderer->oversized_entries +
 			  orderer->oversized_start[bucket];
 		count = bucket_set_copy(&orderer->set, bucket, entries);
+		bytes = (uint64_t)count * orderer->wiring.shape.size;
 		count = order_bucket(orderer, bucket, entries, count);
 		if (orderer->config.drops_duplicates)
 			orderer->bucket_start[bucket] = count;
 		trace_end(lane, begin_ns, "oversized");
+		/* If there are chunks, bytes are counted with these. */
+		stage_part(&lane->clock, STAGE_ORDER,
+			   orderer->config.sorts_only ? bytes : 0);
 	}
+	stage_unit(&lane->clock, STAGE_ORDER, 0);
 }
 
 /*
@@ -254,12 +265,15 @@ static bool sort_oversized(struct orderer *orderer, unsigned worker)
 bool orderer_sort_oversized(struct orderer *orderer, unsigned worker)
 {
 	struct orderer_worker *self = &orderer->workers[worker];
+	struct stage_clock *clock = clock_of(orderer, worker);
 
+	stage_resume(clock, STAGE_FOR_TEAM);
 	if (orderer->oversized_count == 0 && !orderer->config.drops_duplicates)
 		self->has_passed = true;
 	if (!self->has_passed && !sort_oversized(orderer, worker))
 		return false;
 	thread_pool_wait_while(orderer->wiring.pool, &orderer->chunks_begun, 0);
+	stage_wait(clock, STAGE_FOR_TEAM);
 	return !first_failure_stops(orderer->wiring.failure);
 }
 
@@ -284,6 +298,7 @@ static uint64_t add_up_kept(struct orderer *orderer)
 bool orderer_drop_duplicates(struct orderer *orderer, unsigned worker,
 			     uint64_t *kept_count)
 {
+	stage_resume(clock_of(orderer, worker), STAGE_FOR_TEAM);
 	if (!sort_oversized(orderer, worker))
 		return false;
 	*kept_count = add_up_kept(orderer);
@@ -447,6 +462,7 @@ static bool do_chunk(struct orderer *orderer, unsigned worker,
 
 	entries = order_chunk(orderer, self, chunk);
 	trace_end(lane, begin_ns, "order");
+	stage_unit(&lane->clock, STAGE_ORDER, length_bytes);
 
 	begin_ns = trace_begin(lane);
 	target = sink_place(config->sink, chunk->part, chunk->begin_byte,
@@ -454,6 +470,7 @@ static bool do_chunk(struct orderer *orderer, unsigned worker,
 	if (!target)
 		slot = sink_take(config->sink);
 	trace_end(lane, begin_ns, "take");
+	stage_wait(&lane->clock, STAGE_FOR_WRITE);
 	if (slot)
 		target = slot->data;
 	else if (!target)
@@ -462,17 +479,20 @@ static bool do_chunk(struct orderer *orderer, unsigned worker,
 	begin_ns = trace_begin(lane);
 	gather_chunk(orderer, self, chunk, entries, target);
 	trace_end(lane, begin_ns, "gather");
+	stage_unit(&lane->clock, STAGE_GATHER, length_bytes);
 	atomic_fetch_add_explicit(&orderer->gathered_chunks, 1,
 				  memory_order_release);
 	if (!slot)
 		return true;
 
 	begin_ns = trace_begin(lane);
+	slot->clock = &lane->clock;
 	slot->part = chunk->part;
 	slot->offset_bytes = chunk->begin_byte;
 	slot->length_bytes = length_bytes;
 	sink_put(config->sink, slot);
 	trace_end(lane, begin_ns, "write");
+	stage_unit(&lane->clock, STAGE_PUT, length_bytes);
 	return true;
 }
 
@@ -583,6 +603,7 @@ bool orderer_run(struct orderer *orderer, unsigned worker)
 	if (step == ORDERER_FAILED)
 		return false;
 	sink_help(orderer->config.sink);
+	stage_wait(clock_of(orderer, worker), STAGE_FOR_WRITE);
 	return true;
 }
 

@@ -288,7 +288,7 @@ void counted_output_begin(struct counted_output *output)
 /* Chunks are whole pages, and so hold whole records.  False: the sink has
  * failed, and keeps the reason. */
 static bool write_chunk(const struct counted_output *output,
-			const struct chunk *chunk)
+			const struct chunk *chunk, struct stage_clock *clock)
 {
 	struct sink *sink = output->sink;
 	size_t length = chunk->end_byte - chunk->begin_byte;
@@ -296,22 +296,30 @@ static bool write_chunk(const struct counted_output *output,
 		sink_place(sink, chunk->part, chunk->begin_byte, length);
 	struct sink_slot *slot = place ? NULL : sink_take(sink);
 
+	stage_wait(clock, STAGE_FOR_WRITE);
 	if (!place && !slot)
 		return false;
 	record_counts_copy(output->counts, chunk->first_record,
 			   chunk->end_record - chunk->first_record,
 			   place ? place : slot->data);
+	stage_unit(clock, STAGE_GATHER, length);
 	if (place)
 		return true;
+	slot->clock = clock;
 	slot->part = chunk->part;
 	slot->offset_bytes = chunk->begin_byte;
 	slot->length_bytes = length;
 	sink_put(sink, slot);
+	stage_unit(clock, STAGE_PUT, length);
 	return true;
 }
 
 void counted_output_run(struct counted_output *output, unsigned worker)
 {
+	struct stage_clock *clock =
+		output->trace ? &output->trace->lanes[worker].clock : NULL;
+
+	stage_resume(clock, STAGE_FOR_TEAM);
 	while (!first_failure_stops(output->failure)) {
 		uint64_t number = atomic_fetch_add_explicit(
 			&output->next_chunk, 1, memory_order_relaxed);
@@ -320,11 +328,12 @@ void counted_output_run(struct counted_output *output, unsigned worker)
 		if (number >= output->range.chunk_count)
 			break;
 		chunk = chunk_range_at(&output->range, number);
-		if (!write_chunk(output, &chunk))
+		if (!write_chunk(output, &chunk, clock))
 			return;
 		if (output->serve)
 			output->serve(output->serve_context, worker,
 				      chunk.end_byte - chunk.begin_byte);
 	}
 	sink_help(output->sink);
+	stage_wait(clock, STAGE_FOR_WRITE);
 }

@@ -19,6 +19,7 @@
 #include "base/first_failure.h"
 #include "record/record.h"
 #include "sort/chunk_range.h"
+#include "sort/sort_trace.h"
 #include "system/arena.h"
 
 #define RECORD_COUNTS_SIZE_MAX 2
@@ -84,6 +85,7 @@ struct counted_output {
 	/* What a worker calls after each of its chunks, or NULL. */
 	void (*serve)(void *context, unsigned worker, uint64_t chunk_bytes);
 	void *serve_context;
+	struct sort_trace *trace; /* NULL: no worker is measured */
 	/* counted_output_begin() sets the range. */
 	struct chunk_range range;
 	_Atomic uint64_t next_chunk; /* any worker raises it */

@@ -145,7 +145,7 @@ case_edge()
 passes_of()
 {
 	mapfile -t values < <(grep -o '"passes": \[{[^]]*predicted_ns[^]]*\]' \
-		"$1" | grep -v waits_ns | grep -o "\"$2\": [^,}]*" |
+		"$1" | grep -o "\"$2\": [^,}]*" |
 		sed 's/.*: //')
 }
 
@@ -187,6 +187,8 @@ case_passes()
 	[[ ${values[*]} =~ ^(\"(disk|cpu|link)\"\ ?)+$ ]] || fail "${values[*]}"
 	passes_of said.1 limit
 	[ "${#values[@]}" = 3 ] || fail "rank 1: ${values[*]}"
+	python3 "$REPO/tests/programs/stage_sums.py" said.? ||
+		fail "stages"
 }
 
 # member_of FILE MEMBER: its value, of the rank itself

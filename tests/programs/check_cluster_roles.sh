@@ -107,6 +107,8 @@ expect_done_by()
 		expect_match '"external": \{' "said.$rank" || return 1
 		[ "$(roles_of "$rank")" = "$(wanted_roles "$rank")" ] ||
 			fail "rank $rank: $(roles_of "$rank")" || return 1
+		python3 "$REPO/tests/programs/stage_sums.py" "said.$rank" ||
+			fail "rank $rank: stages" || return 1
 		written=$(member_of "said.$rank" spilled_bytes)
 		if is_among "$rank" "${keepers[@]}"; then
 			expect_folder "scratch.$rank" || return 1

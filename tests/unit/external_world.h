@@ -237,6 +237,48 @@ static inline bool is_dropped(uint32_t i)
 		       0;
 }
 
+/* Work and waits of the threads that do these stages by turns. */
+static inline uint64_t threads_ns(const struct external_pass_result *pass,
+				  enum stage first, enum stage last)
+{
+	uint64_t ns = 0;
+
+	for (unsigned s = first; s <= last; s++) {
+		ns += pass->stages[s].busy_ns;
+		for (unsigned c = 0; c < STAGE_CAUSES; c++)
+			ns += pass->stages[s].waits[c].ns;
+	}
+	return ns;
+}
+
+/* All of a thread's time is told, and each byte once. */
+static inline void check_stages(uint64_t output_bytes)
+{
+	const struct external_pass_result *passes = external.passes;
+	const struct stage_result *runs = passes[EXTERNAL_RUNS].stages;
+	const struct stage_result *merges = passes[EXTERNAL_MERGES].stages;
+	const struct stage_result *ends = passes[EXTERNAL_OUTPUT].stages;
+
+	for (unsigned p = 0; p < EXTERNAL_PASSES; p++) {
+		const struct stage_result *stages = passes[p].stages;
+
+		assert_int_equal(
+			threads_ns(&passes[p], STAGE_BUCKET, STAGE_BUCKET),
+			passes[p].ns * stages[STAGE_BUCKET].workers);
+		assert_int_equal(threads_ns(&passes[p], STAGE_ORDER, STAGE_PUT),
+				 passes[p].ns * stages[STAGE_ORDER].workers);
+	}
+	if (external.way != EXTERNAL_BY_KEYS)
+		assert_int_equal(runs[STAGE_BUCKET].bytes,
+				 (uint64_t)record_count * sort.shape.size);
+	assert_int_equal(runs[STAGE_PUT].bytes + merges[STAGE_PUT].bytes,
+			 external.plain_bytes);
+	assert_int_equal(runs[STAGE_WRITE].bytes + merges[STAGE_WRITE].bytes,
+			 external.spilled_bytes);
+	assert_int_equal(ends[STAGE_GATHER].bytes, output_bytes);
+	assert_int_equal(ends[STAGE_WRITE].bytes, ends[STAGE_PUT].bytes);
+}
+
 static inline void check_output(void)
 {
 	uint32_t size = sort.shape.size;
@@ -264,6 +306,7 @@ static inline void check_output(void)
 	assert_int_equal(result.record_count, record_count);
 	assert_int_equal(result.dropped_count, record_count - kept);
 	assert_int_equal(external.passes[EXTERNAL_OUTPUT].written_bytes, bytes);
+	check_stages(bytes);
 	if (sort.checksum)
 		assert_true(result.checksum ==
 			    checksum_scalar(output, size, kept));

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
+#include "base/clock.h"
 #include "base/failure.h"
 #include "io/input/read_ahead.h"
 #include "descriptors.h"
@@ -142,6 +143,8 @@ static const char *read_all(struct sequence *sequence, unsigned depth)
 {
 	struct failure failure = { 0 };
 	const char *wrong = NULL;
+	struct stage_table table = { 0 };
+	struct stage_clock clock = { 0 };
 	struct read_extent extent;
 	struct read_ahead ahead;
 	const uint8_t *bytes;
@@ -150,6 +153,8 @@ static const char *read_all(struct sequence *sequence, unsigned depth)
 
 	read_ahead_init(&ahead, depth, memory, SLOT_BYTES, next_extent,
 			sequence);
+	stage_begin(&clock, &table, STAGE_BUCKET, NULL, clock_now_ns());
+	read_ahead_resume(&ahead, &clock);
 	while (i < sequence->count && !wrong) {
 		int more = read_ahead_take(&ahead, &extent, &bytes, &failure);
 
@@ -164,8 +169,10 @@ static const char *read_all(struct sequence *sequence, unsigned depth)
 		if (sequence->named > i - 1 + depth)
 			wrong = "too many at once";
 	}
-	if (!wrong && ahead.read_bytes < sum)
+	if (!wrong && table.sums[STAGE_READ].bytes < sum)
 		wrong = "read bytes are missing";
+	if (!wrong && ahead.queue.under_way > 0)
+		wrong = "a read has not ended";
 	for (unsigned j = 0; j < 2 && !wrong; j++)
 		if (read_ahead_take(&ahead, &extent, &bytes, &failure) != 0)
 			wrong = "no end";

@@ -85,7 +85,11 @@ class Results(unittest.TestCase):
             "predicted_passes": [{"pass": "output", "ns": 70, "limit": "x"}],
             "passes": [{"pass": "runs", "ns": 50, "read_bytes": -1},
                        {"pass": "output", "ns": 60, "written_bytes": 8,
-                        "waits_ns": {"read": 5, "write": None}}, 7]}}
+                        "stages": [{
+                            "stage": "order", "units": 2, "bytes": "x",
+                            "rate": 9, "waits": {
+                                "end": 4, "write": {"ns": 5, "times": 1}}},
+                            {"stage": "put", "waits": []}]}, 7]}}
         _, result = sorter.run(
             ["/bin/echo", json.dumps(said)], self.supervisor)
         self.assertEqual(result.ranks[0]["external"], {
@@ -93,11 +97,16 @@ class Results(unittest.TestCase):
             "pieces": None, "spilled_bytes": 900, "scratch_peak_bytes": None,
             "predicted_ns": None, "passes": [
                 {"pass": "runs", "ns": 50, "read_bytes": None,
-                 "written_bytes": None, "predicted_ns": None,
-                 "waits_ns": None},
+                 "written_bytes": None, "predicted_ns": None, "stages": []},
                 {"pass": "output", "ns": 60, "read_bytes": None,
                  "written_bytes": 8, "predicted_ns": 70,
-                 "waits_ns": {"read": 5, "write": None}}]})
+                 "stages": [
+                     {"stage": "order", "workers": None, "units": 2,
+                      "bytes": None, "median_ns": None, "busy_ns": None,
+                      "waits": {"write": {"ns": 5, "count": None}}},
+                     {"stage": "put", "workers": None, "units": None,
+                      "bytes": None, "median_ns": None, "busy_ns": None,
+                      "waits": {}}]}]})
         for other in (None, [], {"passes": None}):
             _, result = sorter.run(
                 ["/bin/echo", json.dumps({"external": other})],

@@ -234,18 +234,34 @@ class TableTest(unittest.TestCase):
                 "passes": [
                     {"pass": "runs", "ns": 10**9, "predicted_ns": 8 * 10**8,
                      "read_bytes": 4 << 30, "written_bytes": 3 << 30,
-                     "waits_ns": {"read": 7, "write": None}},
+                     "stages": [
+                         {"stage": "bucket", "workers": 2, "units": 8,
+                          "bytes": 8 << 20, "busy_ns": 1 << 30,
+                          "median_ns": 120_000, "waits": {
+                              "read": {"ns": 9_000_000, "count": 1200}}},
+                         {"stage": "put", "workers": None, "units": 0,
+                          "bytes": 0, "busy_ns": None, "median_ns": None,
+                          "waits": {"write": {"ns": None, "count": None}}}]},
                     {"pass": "merges", "ns": 0, "predicted_ns": None},
                     {"pass": "output", "ns": 2 * 10**9,
                      "predicted_ns": None}]}
         study = self.study(trials=3, alter=alter)
         text = table.text(study)
-        self.line(text, r"^pagecache: passes, medians$")
+        self.line(text, r"^pagecache: passes of sorts beyond memory, medians$")
         self.line(text, r"^reference +all .* 1\.00 .* 3\.000 GiB spilled$")
         self.line(text, r"^reference +runs +1\.000 s +800\.0 ms +0\.80 "
                   r"+4\.000 GiB +3\.000 GiB$")
         self.line(text, r"^reference +output +2\.000 s +- +- +- +-$")
         self.assertNotIn(" merges ", text)
+        self.line(text, r"^reference +runs +bucket +1\.000 MiB +120\.0 us +2 "
+                  r"+14\.90 MiB/s +1\.074 s$")
+        self.line(text, r"^reference +runs +put +- +- +- +- +-$")
+        self.line(text, r"^reference +runs +bucket +read +9\.000 ms +1,200$")
+        self.line(text, r"^reference +runs +put +write +- +-$")
+        written = page.render(study)
+        for words in ("stages of these passes", "waits of all threads",
+                      "14.90 MiB/s", "1,200"):
+            self.assertIn(words, written)
 
     def test_transports(self):
         """MPI_Init and MPI_Finalize are taken off, trial by trial, and the

@@ -1,4 +1,6 @@
-"""Sorts beyond memory: what each pass took beside what was predicted of it.
+"""Sorts beyond memory: what each pass took beside what was predicted of it, and
+the stages of its work, as in the table of TritonSort (Rasmussen et al. 2011,
+figure 8).
 
 A record has these figures from the sorter itself; records of sorts in memory,
 and older ones, have none.
@@ -9,7 +11,11 @@ import statistics
 from trials.base import units
 
 HEAD = ("configuration", "pass", "time", "predicted", "predicted / time",
-        "read", "written", "waits")
+        "read", "written")
+STAGES_HEAD = ("configuration", "pass", "stage", "unit", "time", "workers",
+               "alone", "busy")
+WAITS_HEAD = ("configuration", "pass", "stage", "waits for", "time", "times")
+NAMES = ("configuration", "pass", "stage", "waits for")  # the others: figures
 WHOLE = "all"
 
 
@@ -41,7 +47,7 @@ def rows(group) -> list:
     whole = [(ns, said.get("predicted_ns")) for ns, said in found]
     spilled = median(said.get("spilled_bytes") for _, said in found)
     return [[group.name, WHOLE, *_times(whole), "-",
-             f"{shown(spilled, units.size)} spilled", "-"]] + [
+             f"{shown(spilled, units.size)} spilled"]] + [
         _pass_row(group, name, [one for _, said in found
                                 for one in said["passes"]
                                 if one["pass"] == name and one["ns"]])
@@ -52,7 +58,7 @@ def _pass_row(group, name, each):
     return [group.name, name,
             *_times([(one["ns"], one["predicted_ns"]) for one in each]),
             *(shown(median(one.get(key) for one in each), units.size)
-              for key in ("read_bytes", "written_bytes")), _waits(each)]
+              for key in ("read_bytes", "written_bytes"))]
 
 
 def _times(pairs):
@@ -65,12 +71,55 @@ def _times(pairs):
             shown(ratio, lambda value: f"{value:.2f}")]
 
 
-def _waits(each):
-    """The two longest waits, as the sum over threads."""
-    causes = dict.fromkeys(cause for one in each
-                           for cause in one.get("waits_ns") or {})
-    waits = [(median((one.get("waits_ns") or {}).get(cause)
-                     for one in each) or 0, cause) for cause in causes]
-    longest = sorted((one for one in waits if one[0]), reverse=True)[:2]
-    return ", ".join(f"{cause} {units.duration(ns)}"
-                     for ns, cause in longest) or "-"
+def _stages(group) -> dict:
+    """What each sample has said of a stage, by pass and stage."""
+    found = {}
+    for _, said in documents(group):
+        for one in said["passes"]:
+            for stage in one.get("stages", ()):
+                found.setdefault((one["pass"], stage["stage"]),
+                                 []).append(stage)
+    return found
+
+
+def stage_rows(group) -> list:
+    """A row for each stage; alone: what it would bring if it never waited."""
+    return [[group.name, *names,
+             shown(_median_ratio(each, "bytes", "units"), units.size),
+             shown(median(one["median_ns"] for one in each), units.duration),
+             shown(median(one["workers"] for one in each), _count),
+             shown(_median_ratio(each, "bytes", "busy_ns", "workers"),
+                   lambda rate: f"{units.size(rate * 1e9)}/s"),
+             shown(median(one["busy_ns"] for one in each), units.duration)]
+            for names, each in _stages(group).items()]
+
+
+def _median_ratio(each, part, whole, factor=None):
+    return median(one[part] / one[whole] * (one[factor] if factor else 1)
+                  for one in each if one[part] and one[whole])
+
+
+def wait_rows(group) -> list:
+    """A row for each thing that the threads of a stage waited for: the time of
+    all of them, and how often one did."""
+    return [[group.name, *names, cause,
+             *(shown(median(one["waits"].get(cause, {}).get(key, 0)
+                            for one in each), as_text)
+               for key, as_text in (("ns", units.duration), ("count", _count)))]
+            for names, each in _stages(group).items()
+            for cause in dict.fromkeys(key for one in each
+                                       for key in one["waits"])]
+
+
+def _count(value) -> str:
+    return f"{value:,.0f}"
+
+
+def tables(groups) -> list:
+    """(title, head, rows) of each table that has rows."""
+    made = [(title, head, [row for group in groups for row in rows_of(group)])
+            for title, head, rows_of in (
+                ("passes of sorts beyond memory", HEAD, rows),
+                ("stages of these passes", STAGES_HEAD, stage_rows),
+                ("waits of all threads of a stage", WAITS_HEAD, wait_rows))]
+    return [table for table in made if table[2]]

@@ -75,15 +75,12 @@ def measured(study, scenario) -> str:
 
 
 def passes(study, scenario) -> str:
-    """A table of the passes of a sort beyond memory, beside what was predicted.
-    """
-    return markup.table(
-        f"{study.label(scenario)}: passes of sorts beyond memory, medians; "
-        "waits are summed over threads",
-        "|".join([*external.HEAD[:2], *(f">{name}" for name
-                                        in external.HEAD[2:7]),
-                  external.HEAD[7]]),
-        [row for group in study.of(scenario) for row in external.rows(group)])
+    """Tables of the passes of a sort beyond memory and of their stages."""
+    return "".join(markup.table(
+        f"{study.label(scenario)}: {title}, medians",
+        "|".join(name if name in external.NAMES else f">{name}"
+                 for name in head), rows)
+        for title, head, rows in external.tables(study.of(scenario)))
 
 
 def transports_apart(study, scenario) -> str:

@@ -132,11 +132,8 @@ def _scenario(study, scenario):
     if rows:
         parts.append(f"{study.label(scenario)}: measures, medians\n"
                      + grid(head, rows))
-    beyond = [row for group in groups for row in external.rows(group)]
-    if beyond:
-        # The waits, the last column, would not fit on a terminal.
-        parts.append(f"{study.label(scenario)}: passes, medians\n" + grid(
-            external.HEAD[:-1], [row[:-1] for row in beyond]))
+    parts += [f"{study.label(scenario)}: {title}, medians\n{grid(head, rows)}"
+              for title, head, rows in external.tables(groups)]
     apart = transports.rows(study, scenario)
     if apart:
         parts.append(f"{study.label(scenario)}: MPI_Init and MPI_Finalize "

@@ -29,6 +29,7 @@ EXTERNAL_FIGURES = (
 # Figures of a rank whose records go by MPI.
 MPI_FIGURES = ("mpi_init_ns", "mpi_finalize_ns")
 PASS_FIGURES = ("ns", "read_bytes", "written_bytes")
+STAGE_FIGURES = ("workers", "units", "bytes", "median_ns", "busy_ns")
 
 
 @dataclass
@@ -138,13 +139,21 @@ def dicts(value) -> list[dict]:
 
 
 def external_pass(said: dict, predicted: dict) -> dict:
-    waits_ns = said.get("waits_ns")
     return {"pass": str(said.get("pass")),
             **{name: whole(said.get(name)) for name in PASS_FIGURES},
             "predicted_ns": whole(predicted.get("ns")),
-            "waits_ns": {name: whole(value) for name, value in
-                         waits_ns.items()}
-            if isinstance(waits_ns, dict) else None}
+            "stages": [external_stage(one)
+                       for one in dicts(said.get("stages"))]}
+
+
+def external_stage(said: dict) -> dict:
+    waits = said.get("waits")
+    return {"stage": str(said.get("stage")),
+            **{name: whole(said.get(name)) for name in STAGE_FIGURES},
+            "waits": {cause: {name: whole(one.get(name))
+                              for name in ("ns", "count")}
+                      for cause, one in waits.items() if isinstance(one, dict)}
+            if isinstance(waits, dict) else {}}
 
 
 def node_ranks(nodes: list[dict], reported: list[dict]) -> list[dict]:
@@ -169,6 +178,7 @@ def node_rank(node: dict, said: dict, reported: dict) -> dict:
         rank[key] = whole(said.get(key))
     rank["begin_ns"] = reported.get("begin_ns")
     rank["clock_bound_ns"] = reported.get("clock_bound_ns")
+    rank["external"] = external_of(said.get("external"))
     rank["phases_ns"] = cluster_phases(reported)
     rank["exchange"] = {key: reported[key] for key in EXCHANGE_COUNTERS} \
         if reported else None

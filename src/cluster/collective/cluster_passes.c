@@ -17,13 +17,15 @@
  * where another rank was slow.  Else the disks, if a thread has waited for them
  * for more than half of it; else the CPUs. */
 static enum external_limit find_limit(const struct external_pass_result *pass,
-				      uint64_t wave_ns, unsigned threads)
+				      unsigned threads)
 {
-	uint64_t half_ns = pass->ns / 2;
-	uint64_t disk_ns = pass->read_wait_ns + pass->write_wait_ns;
+	uint64_t half_ns = pass->ns / 2, disk_ns = 0;
 
-	if (wave_ns > half_ns)
+	if (pass->stages[STAGE_EXCHANGE].busy_ns > half_ns)
 		return EXTERNAL_LINK;
+	for (unsigned s = 0; s < STAGES; s++)
+		disk_ns += pass->stages[s].waits[STAGE_FOR_READ].ns +
+			   pass->stages[s].waits[STAGE_FOR_WRITE].ns;
 	return disk_ns / MAX(1, threads) > half_ns ? EXTERNAL_DISK
 						   : EXTERNAL_CPU;
 }
@@ -44,7 +46,7 @@ void cluster_passes_fill(
 			.written_bytes = pass->written_bytes,
 			.sent_bytes = waves[p].sent_bytes,
 			.received_bytes = waves[p].received_bytes,
-			.limit = find_limit(pass, waves[p].ns, threads),
+			.limit = find_limit(pass, threads),
 		};
 	}
 }

@@ -27,8 +27,6 @@ struct cluster_passes {
  */
 struct cluster_wave_result {
 	uint64_t sent_bytes, received_bytes;
-	/* Time in exchanges of waves, waiting for slow ranks included. */
-	uint64_t ns;
 };
 
 /* The row of this rank, of whose waves the first pass had some if ranks give

@@ -301,9 +301,12 @@ static int exchange_wave(struct keeping *keep, struct failure *failure)
 		.prepare = prepare,
 		.place = place,
 	};
-	uint64_t begin_ns = clock_now_ns();
-	int error = exchange_begin(keep->runs->exchange, &collective, failure);
+	uint64_t before = keep->result->sent_bytes;
+	int error;
 
+	before += keep->result->received_bytes;
+	stage_wait(&keep->own->clock, STAGE_FOR_WAVE);
+	error = exchange_begin(keep->runs->exchange, &collective, failure);
 	if (error == 0)
 		error = exchange_receive(keep->runs->exchange, failure);
 	if (error == 0)
@@ -314,7 +317,9 @@ static int exchange_wave(struct keeping *keep, struct failure *failure)
 		error = exchange_finish(keep->runs->exchange, failure);
 	if (error == 0 && keep->given)
 		end_slice(keep);
-	keep->result->ns += clock_now_ns() - begin_ns;
+	stage_unit(&keep->own->clock, STAGE_EXCHANGE,
+		   keep->result->sent_bytes + keep->result->received_bytes -
+			   before);
 	cluster_progress_tell(keep->progress, clock_now_ns());
 	return error;
 }

@@ -234,12 +234,14 @@ static int begin_run(struct kept_giver *giver, const struct batch_words *batch,
 }
 
 static int write_slice(struct kept_giver *giver, const struct slice *slice,
-		       const uint8_t *records, struct failure *failure)
+		       const uint8_t *records, struct stage_sum *writes,
+		       struct failure *failure)
 {
 	struct sink *sink = &giver->sink.sink;
 	uint64_t done = 0;
 	int error = 0;
 
+	stage_queue_resume(&sink->writes, writes);
 	if (slice->byte_count > 0 && slice->begins)
 		error = begin_run(giver, &slice->batch, failure);
 	while (error == 0 && done < slice->byte_count) {
@@ -274,7 +276,7 @@ static void write_wave(void *context, unsigned worker)
 		if (write_slice(&kept->givers[i], &kept->slices[wave % 2][i],
 				kept->givers[i].messages[wave % 2] +
 					KEPT_RUNS_HEAD_BYTES,
-				&failure) < 0)
+				kept->request.writes, &failure) < 0)
 			first_failure_note(&kept->failure, &failure);
 	atomic_store_explicit(&kept->written_waves, wave + 1,
 			      memory_order_release);

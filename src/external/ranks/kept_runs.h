@@ -42,6 +42,7 @@ struct kept_runs_request {
 	struct run_sink_request sink; /* as for this rank's own runs */
 	uint8_t *memory;	      /* plan->kept_bytes, page aligned */
 	const struct topology *topology;
+	struct stage_sum *writes; /* what the writes count to, or NULL */
 };
 
 /* 0 or -errno with *failure filled.  In either case the caller closes it. */

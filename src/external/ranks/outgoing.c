@@ -194,6 +194,8 @@ static int copy_range(struct outgoing *outgoing, uint8_t **target,
 		else
 			error = copy_stored(outgoing, block, *target, failure);
 		*target += block->stored_bytes;
+		stage_part(outgoing->request.clock, STAGE_SEND,
+			   block->stored_bytes);
 	}
 	return error;
 }
@@ -206,6 +208,7 @@ int outgoing_read(struct outgoing *outgoing, struct failure *failure)
 	uint8_t *target = request->areas[wave % 2];
 	int error = 0;
 
+	read_ahead_resume(&outgoing->reads, request->clock);
 	for (unsigned i = 0; i < request->rank_count && error == 0; i++) {
 		messages[i].bytes = target;
 		for (unsigned r = 0;
@@ -218,6 +221,7 @@ int outgoing_read(struct outgoing *outgoing, struct failure *failure)
 	assert(error ||
 	       target <= request->areas[wave % 2] + request->area_bytes);
 	outgoing->read_waves++;
+	stage_unit(request->clock, STAGE_SEND, 0);
 	return error;
 }
 

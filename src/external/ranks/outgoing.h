@@ -43,6 +43,7 @@ struct outgoing_request {
 	uint32_t slot_bytes;
 	unsigned depth;
 	enum cpu_level kernel;
+	struct stage_clock *clock; /* of the thread that reads, or NULL */
 };
 
 /* A place in the order in which blocks are sent. */

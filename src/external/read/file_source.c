@@ -90,6 +90,7 @@ static int open_reader(struct source_reader *reader, uint64_t first_record,
 	struct file_reader *own = reader_of(reader);
 
 	if (!resident) {
+		read_ahead_resume(&own->reads, reader->clock);
 		own->slot = first_record;
 		own->left_records = record_count;
 	}
@@ -142,6 +143,8 @@ static int next_run(struct source_reader *reader, struct source_run *run,
 	own->unit_records -= count;
 	own->slot += count;
 	own->left_records -= count;
+	if (own->unit_records > 0)
+		read_ahead_look(&own->reads);
 	return 1;
 }
 
@@ -196,15 +199,6 @@ uint64_t file_source_begin(struct file_source *files, struct batch *batch)
 	files->source.record_count = next.record_count;
 	files->source.slot_count = next.record_count;
 	return next.record_count;
-}
-
-void file_source_add_up(const struct file_source *files, uint64_t *read_bytes,
-			uint64_t *wait_ns)
-{
-	for (unsigned w = 0; files->readers && w < files->worker_count; w++) {
-		*read_bytes += files->readers[w].reads.read_bytes;
-		*wait_ns += files->readers[w].reads.wait_ns;
-	}
 }
 
 void file_source_close(struct file_source *files)

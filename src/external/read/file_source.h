@@ -57,11 +57,6 @@ int file_source_open(struct file_source *files, uint8_t *memory, unsigned depth,
  * there are; 0: no record is left. */
 uint64_t file_source_begin(struct file_source *files, struct batch *batch);
 
-/* Add, between batches, what all workers have read, and how long they have
- * waited for it. */
-void file_source_add_up(const struct file_source *files, uint64_t *read_bytes,
-			uint64_t *wait_ns);
-
 /* Safe on a zeroed one. */
 void file_source_close(struct file_source *files);
 

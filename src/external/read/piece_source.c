@@ -195,6 +195,7 @@ static int copy_block(struct piece_reader *own, const struct piece_item *item,
 
 	if (!bytes)
 		return -EIO;
+	read_ahead_look(&own->reads);
 	if ((!run->is_received || run->has_crc) &&
 	    pieces->crc(0, bytes, block->stored_bytes) != block->crc)
 		return refuse_block(pieces, item, "their checksum differs",
@@ -293,6 +294,7 @@ static int open_reader(struct source_reader *reader, uint64_t first_record,
 	(void)record_count;
 	(void)resident;
 	(void)failure;
+	read_ahead_resume(&own->reads, reader->clock);
 	own->at = begin_share(own->source, own->source->piece, own->worker);
 	return 0;
 }
@@ -437,15 +439,6 @@ uint64_t piece_source_rest_records(const struct piece_source *pieces)
 	for (unsigned r = 0; r < pieces->plan->run_count; r++)
 		count += pieces->new_rests[r].record_count;
 	return count;
-}
-
-void piece_source_add_up(const struct piece_source *pieces,
-			 uint64_t *read_bytes, uint64_t *wait_ns)
-{
-	for (unsigned w = 0; pieces->readers && w < pieces->worker_count; w++) {
-		*read_bytes += pieces->readers[w].reads.read_bytes;
-		*wait_ns += pieces->readers[w].reads.wait_ns;
-	}
 }
 
 void piece_source_close(struct piece_source *pieces)

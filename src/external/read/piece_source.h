@@ -95,11 +95,6 @@ void piece_source_set_received(struct piece_source *pieces,
  */
 uint64_t piece_source_rest_records(const struct piece_source *pieces);
 
-/* Add, between batches, what all workers have read, and how long they have
- * waited for it. */
-void piece_source_add_up(const struct piece_source *pieces,
-			 uint64_t *read_bytes, uint64_t *wait_ns);
-
 /* Safe on a zeroed one. */
 void piece_source_close(struct piece_source *pieces);
 

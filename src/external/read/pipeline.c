@@ -58,12 +58,13 @@ void pipeline_add(struct pipeline *pipeline, struct batch *batch)
 /* --- the teams ------------------------------------------------------------ */
 
 /* The caller holds the lock, which is given up while it waits. */
-static void wait(struct pipeline *pipeline, _Atomic uint64_t *wait_ns)
+static void wait(struct pipeline *pipeline, struct stage_leader *leader,
+		 enum stage_cause cause)
 {
 	uint64_t begin_ns = clock_now_ns();
 
 	pthread_cond_wait(&pipeline->changed, &pipeline->lock);
-	*wait_ns += clock_now_ns() - begin_ns;
+	stage_leader_add(leader, cause, clock_now_ns() - begin_ns);
 }
 
 static struct batch *take_to_fill(struct pipeline *pipeline, unsigned lane)
@@ -75,7 +76,7 @@ static struct batch *take_to_fill(struct pipeline *pipeline, unsigned lane)
 		batch = pipeline_take(&pipeline->free);
 		if (batch)
 			break;
-		wait(pipeline, &pipeline->reading_wait_ns[lane]);
+		wait(pipeline, &pipeline->reading[lane], STAGE_FOR_FILL);
 	}
 	if (pipeline->to_come[lane] < PIPELINE_MORE)
 		pipeline->to_come[lane]--;
@@ -146,7 +147,7 @@ static struct batch *take_to_empty(struct pipeline *pipeline)
 			batch = pipeline_take(&pipeline->full);
 		if (batch || pipeline->lanes_left == 0)
 			break;
-		wait(pipeline, &pipeline->ordering_wait_ns);
+		wait(pipeline, &pipeline->ordering, STAGE_FOR_EMPTY);
 	}
 	pthread_mutex_unlock(&pipeline->lock);
 	return batch;
@@ -202,13 +203,6 @@ static void lead(void *context, unsigned worker)
 		lead_reading(pipeline, worker - 1);
 	else if (worker == lane_count + 1)
 		lead_tidying(pipeline);
-}
-
-void pipeline_forget_waits(struct pipeline *pipeline)
-{
-	for (unsigned lane = 0; lane < LANES_MAX; lane++)
-		pipeline->reading_wait_ns[lane] = 0;
-	pipeline->ordering_wait_ns = 0;
 }
 
 bool pipeline_run(struct pipeline *pipeline, const struct pipeline_run *run)

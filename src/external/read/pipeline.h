@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "base/first_failure.h"
+#include "base/stage.h"
 #include "external/runs/batch.h"
 #include "external/plan/lane_plan.h"
 #include "system/thread_pool.h"
@@ -56,10 +57,9 @@ struct pipeline {
 	/* Batches of each lane that are still to be filled, at most. */
 	int to_come[LANES_MAX];
 	unsigned lanes_left; /* that have something to be filled */
-	/* How long each team has waited for a batch of the other; any thread
-	 * may load it. */
-	_Atomic uint64_t reading_wait_ns[LANES_MAX];
-	_Atomic uint64_t ordering_wait_ns;
+	/* How long the leader of each team has waited. */
+	struct stage_leader reading[LANES_MAX];
+	struct stage_leader ordering;
 };
 
 /* The last leader, over and over while batches are filled: do what can be done
@@ -90,9 +90,6 @@ void pipeline_fini(struct pipeline *pipeline);
 void pipeline_add(struct pipeline *pipeline, struct batch *batch);
 /* The oldest of the queue, or NULL. */
 struct batch *pipeline_take(struct pipeline_queue *queue);
-
-/* The teams have not waited yet. */
-void pipeline_forget_waits(struct pipeline *pipeline);
 
 /* Fill and empty batches until each lane has filled its last one and
  * free_at_end batches are free; the others stay full.  False: the run has

@@ -5,6 +5,7 @@
 
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "external/read/pipeline.h"
 #include "sort/key_probe.h"
 #include "sort/record_counts.h"
@@ -429,23 +430,6 @@ static void bring_in(struct reading *reading, struct reading_lane *lane,
 		batch_pass(batch, lane->readers, true, true);
 }
 
-/* Worker 0 of the lane.  The workers of a lane read equal shares. */
-static void serve(void *context)
-{
-	struct reading_lane *lane = context;
-	const struct reading *reading = lane->reading;
-
-	if (reading->kind != READING_STREAMS) {
-		const struct read_ahead *reads = &lane->files.readers[0].reads;
-
-		atomic_store_explicit(&lane->read_bytes, reads->read_bytes,
-				      memory_order_relaxed);
-		atomic_store_explicit(&lane->read_wait_ns, reads->wait_ns,
-				      memory_order_relaxed);
-	}
-	reading->serve(reading->serve_context);
-}
-
 /* The last batch is known as such: else the other team would empty one for the
  * sake of a batch that gets no record. */
 int reading_to_come(const struct reading *reading, unsigned number)
@@ -463,15 +447,23 @@ int reading_to_come(const struct reading *reading, unsigned number)
 int reading_fill(struct reading *reading, unsigned number, struct batch *batch)
 {
 	struct reading_lane *lane = &reading->lane[number];
+	uint64_t begin_ns = clock_now_ns();
 	int64_t count = begin_records(reading, lane, batch);
 	const struct bucketing_config config = {
 		.source = lane->source,
 		.counts = lane->counts,
-		.serve = serve,
-		.serve_context = lane,
+		.serve = reading->serve,
+		.serve_context = reading->serve_context,
 	};
 	bool has_splitters;
 
+	/* For the first unit of a stream, or for what other ranks leave. */
+	if (reading->kind != READING_FILES)
+		stage_leader_add(&reading->leaders[number],
+				 reading->kind == READING_STREAMS
+					 ? STAGE_FOR_READ
+					 : STAGE_FOR_WAVE,
+				 clock_now_ns() - begin_ns);
 	batch->record_count = 0;
 	if (count <= 0)
 		return (int)count;
@@ -490,40 +482,7 @@ int reading_fill(struct reading *reading, unsigned number, struct batch *batch)
 	return reading_to_come(reading, number);
 }
 
-void reading_look(const struct reading *reading, uint64_t *read_bytes,
-		  uint64_t *wait_ns)
-{
-	*read_bytes = *wait_ns = 0;
-	if (reading->kind == READING_STREAMS) {
-		*read_bytes = atomic_load_explicit(&reading->streams.read_bytes,
-						   memory_order_relaxed);
-		*wait_ns = atomic_load_explicit(&reading->streams.read_ns,
-						memory_order_relaxed);
-		return;
-	}
-	for (unsigned l = 0; l < reading->lane_count; l++) {
-		const struct reading_lane *lane = &reading->lane[l];
-
-		*read_bytes += atomic_load_explicit(&lane->read_bytes,
-						    memory_order_relaxed) *
-			       lane->readers->worker_count;
-		*wait_ns += atomic_load_explicit(&lane->read_wait_ns,
-						 memory_order_relaxed) /
-			    reading->lane_count;
-	}
-}
-
 /* --- the end -------------------------------------------------------------- */
-
-void reading_add_up(const struct reading *reading, uint64_t *read_bytes,
-		    uint64_t *wait_ns)
-{
-	if (reading->kind == READING_STREAMS)
-		stream_source_add_up(&reading->streams, read_bytes, wait_ns);
-	for (unsigned l = 0; l < reading->lane_count; l++)
-		file_source_add_up(&reading->lane[l].files, read_bytes,
-				   wait_ns);
-}
 
 unsigned reading_traces(const struct reading *reading, uint64_t origin_ns,
 			struct trace_process *processes)

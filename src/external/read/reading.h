@@ -54,10 +54,6 @@ struct reading_lane {
 	uint8_t *common_key; /* theirs: see batch_copy_splitters() */
 	bool samples_next;   /* they did not suit: the next batch makes its own
 			      * before it has entries */
-
-	/* What worker 0 of the lane has read and waited itself: it stores
-	 * them, and the meter of all lanes loads them. */
-	_Atomic uint64_t read_bytes, read_wait_ns;
 };
 
 struct reading {
@@ -78,10 +74,12 @@ struct reading {
 	 * (record_counts.h); the owner sets it before reading_begin(). */
 	uint64_t *counts;
 	const struct record_shape *key_shape; /* run_index_key_shape() */
-	/* Worker 0 of each lane, every few ms; the owner sets both before
+	/* Worker 0 of each lane, every few ms; and where the leader of each
+	 * lane tells how long it has waited.  The owner sets these before
 	 * reading_begin(). */
 	void (*serve)(void *context);
 	void *serve_context;
+	struct stage_leader *leaders;
 	struct reading_lane lane[LANES_MAX];
 };
 
@@ -116,15 +114,6 @@ int reading_fill(struct reading *reading, unsigned lane, struct batch *batch);
 
 /* How many batches of the lane are not begun yet, or PIPELINE_MORE. */
 int reading_to_come(const struct reading *reading, unsigned lane);
-
-/* Any thread, at any time: about how many bytes have been read, and how long a
- * worker has waited for that. */
-void reading_look(const struct reading *reading, uint64_t *read_bytes,
-		  uint64_t *wait_ns);
-
-/* Add what has been read, and how long workers have waited for that. */
-void reading_add_up(const struct reading *reading, uint64_t *read_bytes,
-		    uint64_t *wait_ns);
 
 /* The pass has ended, or has not begun: the lanes' threads and sources go.  The
  * pools still tell their number of workers, for the batches that these have

@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "io/pipe.h"
 #include "record/record.h"
 
@@ -207,7 +206,7 @@ static int64_t read_unit(struct stream_source *streams, struct failure *failure)
 static int64_t take_unit(struct stream_source *streams, uint64_t *first,
 			 struct failure *failure)
 {
-	uint64_t begin_ns = clock_now_ns();
+	uint64_t begin_ns = stage_queue_begin(&streams->reads);
 	int64_t count = 0;
 
 	*first = streams->batch_records;
@@ -217,7 +216,8 @@ static int64_t take_unit(struct stream_source *streams, uint64_t *first,
 		streams->batch_records += (uint64_t)count;
 	if (count < 0)
 		streams->has_ended = true;
-	streams->read_ns += clock_now_ns() - begin_ns;
+	stage_queue_end(&streams->reads, begin_ns,
+			(uint64_t)MAX(0, count) * streams->source.record_size);
 	return count;
 }
 
@@ -251,9 +251,11 @@ static int next_run(struct source_reader *reader, struct source_run *run,
 
 	if (source_walk_of(reader)->is_resident)
 		return source_walk_next(reader, run);
+	stage_pause(reader->clock);
 	pthread_mutex_lock(&streams->lock);
 	ret = take_run(streams, run, failure);
 	pthread_mutex_unlock(&streams->lock);
+	stage_wait(reader->clock, STAGE_FOR_READ);
 	return ret;
 }
 
@@ -322,13 +324,6 @@ uint64_t stream_source_end(struct stream_source *streams)
 	streams->source.slot_count = streams->batch_records;
 	streams->record_count += streams->batch_records;
 	return streams->batch_records;
-}
-
-void stream_source_add_up(const struct stream_source *streams,
-			  uint64_t *read_bytes, uint64_t *wait_ns)
-{
-	*read_bytes += streams->record_count * streams->source.record_size;
-	*wait_ns += streams->read_ns;
 }
 
 void stream_source_close(struct stream_source *streams)

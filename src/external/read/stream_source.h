@@ -18,6 +18,7 @@
 #include <stdbool.h>
 
 #include "base/first_failure.h"
+#include "base/stage.h"
 #include "external/runs/batch.h"
 #include "io/input/source.h"
 
@@ -37,12 +38,12 @@ struct stream_source {
 	uint64_t batch_records; /* that the current batch has */
 	/* The first of these, which no worker has taken. */
 	uint64_t peeked_records;
-	uint64_t capacity;     /* of the current batch */
-	uint64_t record_count; /* of all batches */
-	bool has_ended;	       /* nothing more comes, or reading failed */
-	/* So far: what all streams have brought, and how long reads and
-	 * waiting for them took.  Any thread may load them. */
-	_Atomic uint64_t read_bytes, read_ns;
+	uint64_t capacity;	  /* of the current batch */
+	uint64_t record_count;	  /* of all batches */
+	bool has_ended;		  /* nothing more comes, or reading failed */
+	struct stage_queue reads; /* with waiting for what they bring */
+	/* What all streams have brought so far; any thread may load it. */
+	_Atomic uint64_t read_bytes;
 };
 
 /* True if one of the inputs is a stream: "-", a FIFO, a pipe, a socket or a
@@ -73,11 +74,6 @@ int64_t stream_source_peek(struct stream_source *streams,
 /* All workers have come to the batch's end: returns how many records it has,
  * which are the source's from now on. */
 uint64_t stream_source_end(struct stream_source *streams);
-
-/* Add, between batches, the bytes that have been read, and the nanoseconds that
- * this and waiting for them took. */
-void stream_source_add_up(const struct stream_source *streams,
-			  uint64_t *read_bytes, uint64_t *wait_ns);
 
 /* Safe on a zeroed one. */
 void stream_source_close(struct stream_source *streams);

@@ -101,16 +101,6 @@ int destination_commit(struct destination *destination, struct outfile *also,
 	return also ? outfile_commit(also, sync, failure) : 0;
 }
 
-uint64_t destination_take_wait_ns(struct destination *destination)
-{
-	uint64_t wait_ns =
-		destination->files.wait_ns + destination->stream.wait_ns;
-
-	destination->files.wait_ns = 0;
-	destination->stream.wait_ns = 0;
-	return wait_ns;
-}
-
 void destination_close(struct destination *destination)
 {
 	output_close(&destination->files);

@@ -61,9 +61,6 @@ int destination_finish(struct destination *destination, uint64_t record_count,
 int destination_commit(struct destination *destination, struct outfile *also,
 		       struct failure *failure);
 
-/* How long workers have waited for writes, since the last call. */
-uint64_t destination_take_wait_ns(struct destination *destination);
-
 /* What was not committed is gone.  Safe on a zeroed one. */
 void destination_close(struct destination *destination);
 

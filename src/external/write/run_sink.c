@@ -64,6 +64,8 @@ static void end_write(struct run_sink *run, struct run_sink_slot *slot,
 	int error = write_plainly(run, slot, result > 0 ? (size_t)result : 0);
 	struct failure failure;
 
+	stage_queue_end(&run->sink.writes, slot->slot.begin_ns,
+			error ? 0 : slot->padded_bytes);
 	if (error == 0) {
 		scratch_written(run->scratch, &slot->place, slot->padded_bytes);
 		slot->slot.state = RUN_SLOT_FREE;
@@ -94,6 +96,7 @@ static void write_slot(struct run_sink *run, struct run_sink_slot *slot)
 	set_places(run, slot);
 	slot->slot.state = RUN_SLOT_WRITING;
 	fd = scratch_fd(run->scratch, slot->place.directory);
+	slot->slot.begin_ns = stage_queue_begin(&run->sink.writes);
 	if (!write_queue_submit(&run->queue, fd, slot->slot.data,
 				slot->padded_bytes, slot->place.offset_bytes,
 				slot))
@@ -115,6 +118,13 @@ static void reap(struct run_sink *run)
 	first_failure_note(&run->failure, &failure);
 }
 
+/* The time of their end is to be known. */
+static void reap_ended(struct run_sink *run)
+{
+	while (run->sink.writes.sum && write_queue_has_ended(&run->queue))
+		reap(run);
+}
+
 /* --- the sink's operations ------------------------------------------------ */
 
 static struct run_sink_slot *find_free(struct run_sink *run)
@@ -131,9 +141,9 @@ static struct sink_slot *take(struct sink *sink)
 {
 	struct run_sink *run = run_sink_of(sink);
 	struct run_sink_slot *slot = NULL;
-	uint64_t begin_ns = clock_now_ns();
 
 	pthread_mutex_lock(&run->lock);
+	reap_ended(run);
 	while (!first_failure_stops(&run->failure)) {
 		slot = find_free(run);
 		if (slot)
@@ -144,7 +154,6 @@ static struct sink_slot *take(struct sink *sink)
 		slot->slot.state = RUN_SLOT_TAKEN;
 		slot->encoder = run->idle_encoders[--run->idle_count];
 	}
-	run->wait_ns += clock_now_ns() - begin_ns;
 	pthread_mutex_unlock(&run->lock);
 	return slot ? &slot->slot : NULL;
 }
@@ -222,11 +231,12 @@ static void put(struct sink *sink, struct sink_slot *sink_slot)
 			    (uint32_t)(sink_slot->offset_bytes / block_bytes);
 	sample_block(run, slot);
 	pack_blocks(run, slot);
-	pthread_mutex_lock(&run->lock);
+	sink_lock(&run->lock, sink_slot);
 	run->idle_encoders[run->idle_count++] = slot->encoder;
 	codec_choice_add(&run->choice, &slot->sample);
 	run->plain_bytes += sink_slot->length_bytes;
 	run->stored_bytes += slot->stored_bytes;
+	reap_ended(run);
 	write_slot(run, slot);
 	pthread_mutex_unlock(&run->lock);
 }
@@ -297,14 +307,6 @@ void run_sink_begin(struct run_sink *run, uint64_t record_count)
 	run->run_bytes = record_count * run->index->shape.size;
 	codec_choice_begin_run(&run->choice, run->run_bytes, clock_now_ns(),
 			       codec_choice_cpu_ns());
-}
-
-uint64_t run_sink_take_wait_ns(struct run_sink *run)
-{
-	uint64_t wait_ns = run->wait_ns;
-
-	run->wait_ns = 0;
-	return wait_ns;
 }
 
 void run_sink_close(struct run_sink *run)

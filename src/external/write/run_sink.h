@@ -56,7 +56,6 @@ struct run_sink {
 	struct write_queue queue;
 	struct run_sink_slot slots[RUN_SINK_SLOTS_MAX];
 	struct first_failure failure;
-	uint64_t wait_ns; /* that workers waited for a slot */
 };
 
 struct run_sink_request {
@@ -84,9 +83,6 @@ void run_sink_open(struct run_sink *sink,
 /* The latest run gets so many records more, before its first chunk.  All chunks
  * of the records before have been handed over. */
 void run_sink_begin(struct run_sink *sink, uint64_t record_count);
-
-/* How long workers have waited for a slot, since the last call. */
-uint64_t run_sink_take_wait_ns(struct run_sink *sink);
 
 /* Waits for the writes under way.  Safe on a zeroed one. */
 void run_sink_close(struct run_sink *sink);

@@ -8,7 +8,6 @@
 #include <errno.h>
 
 #include "base/base.h"
-#include "base/clock.h"
 #include "base/failure.h"
 #include "io/direct.h"
 #include "io/file_io.h"
@@ -46,6 +45,7 @@ static void prepare(struct read_ahead *ahead, struct read_ahead_slot *slot)
 		place_of(slot), ROUND_UP(needed_bytes(slot), PAGE_BYTES),
 		slot->begin_bytes);
 	io_uring_sqe_set_data(sqe, slot);
+	slot->begin_ns = stage_queue_begin(&ahead->queue);
 	ahead->prepared++;
 }
 
@@ -58,8 +58,10 @@ static void refuse(struct read_ahead *ahead)
 		struct read_ahead_slot *slot =
 			&ahead->slots[(i - 1) % ahead->depth];
 
-		if (!slot->landed)
+		if (!slot->landed) {
 			ahead->prepared--;
+			stage_queue_end(&ahead->queue, slot->begin_ns, 0);
+		}
 		slot->landed = true;
 	}
 }
@@ -104,26 +106,39 @@ static void fill(struct read_ahead *ahead)
 
 /* --- landing -------------------------------------------------------------- */
 
+static void land_one(struct read_ahead *ahead, struct io_uring_cqe *cqe)
+{
+	struct read_ahead_slot *slot = io_uring_cqe_get_data(cqe);
+
+	if (cqe->res > 0)
+		slot->got_bytes = (uint32_t)cqe->res;
+	slot->landed = true;
+	stage_queue_end(&ahead->queue, slot->begin_ns, slot->got_bytes);
+	ahead->in_flight--;
+	io_uring_cqe_seen(&ahead->ring, cqe);
+}
+
 /* Wait for any one read.  0 or -errno. */
 static int reap(struct read_ahead *ahead)
 {
-	struct read_ahead_slot *slot;
 	struct io_uring_cqe *cqe;
 	int error;
 
 	do {
 		error = io_uring_wait_cqe(&ahead->ring, &cqe);
 	} while (error == -EINTR || error == -EAGAIN);
-	if (error)
-		return error;
-	slot = io_uring_cqe_get_data(cqe);
-	if (cqe->res > 0)
-		slot->got_bytes = (uint32_t)cqe->res;
-	slot->landed = true;
-	ahead->read_bytes += slot->got_bytes;
-	ahead->in_flight--;
-	io_uring_cqe_seen(&ahead->ring, cqe);
-	return 0;
+	if (error == 0)
+		land_one(ahead, cqe);
+	return error;
+}
+
+void read_ahead_look(struct read_ahead *ahead)
+{
+	struct io_uring_cqe *cqe;
+
+	while (ahead->queue.sum && ahead->in_flight > 0 &&
+	       io_uring_peek_cqe(&ahead->ring, &cqe) == 0)
+		land_one(ahead, cqe);
 }
 
 static void drain(struct read_ahead *ahead)
@@ -139,19 +154,21 @@ static int read_rest(struct read_ahead *ahead, struct read_ahead_slot *slot,
 	const struct read_extent *extent = &slot->extent;
 	uint32_t end = needed_bytes(slot);
 	uint32_t done = MAX(slot->got_bytes, end - extent->length_bytes);
+	uint64_t begin_ns;
 	ssize_t got;
 
 	if (done >= end)
 		return 0;
+	begin_ns = stage_queue_begin(&ahead->queue);
 	got = file_read_at(extent->plain_fd, place_of(slot) + done, end - done,
 			   slot->begin_bytes + done);
+	stage_queue_end(&ahead->queue, begin_ns, got > 0 ? (uint64_t)got : 0);
 	if (got < 0)
 		return failure_set(failure, EXIT_FILE, extent->path, (int)-got,
 				   "cannot read");
 	if ((uint32_t)got < end - done)
 		return failure_set(failure, EXIT_FILE, extent->path, 0,
 				   SIGBUS_SHRANK);
-	ahead->read_bytes += (uint64_t)got;
 	return 0;
 }
 
@@ -171,15 +188,23 @@ static int land(struct read_ahead *ahead, struct read_ahead_slot *slot,
 static int wait_for(struct read_ahead *ahead, struct read_ahead_slot *slot,
 		    struct failure *failure)
 {
-	uint64_t begin_ns;
 	int error;
 
 	if (slot->landed && slot->got_bytes >= needed_bytes(slot))
 		return 0;
-	begin_ns = clock_now_ns();
+	stage_pause(ahead->clock);
 	error = land(ahead, slot, failure);
-	ahead->wait_ns += clock_now_ns() - begin_ns;
+	stage_wait(ahead->clock, STAGE_FOR_READ);
 	return error;
+}
+
+void read_ahead_resume(struct read_ahead *ahead, struct stage_clock *clock)
+{
+	struct stage_table *table = clock ? clock->table : NULL;
+
+	ahead->clock = clock;
+	stage_queue_resume(&ahead->queue,
+			   table ? &table->sums[STAGE_READ] : NULL);
 }
 
 int read_ahead_take(struct read_ahead *ahead, struct read_extent *extent,
@@ -192,6 +217,7 @@ int read_ahead_take(struct read_ahead *ahead, struct read_extent *extent,
 		ahead->head++;
 	ahead->lent = false;
 	fill(ahead);
+	read_ahead_look(ahead);
 	if (ahead->head == ahead->tail)
 		return 0;
 	slot = &ahead->slots[ahead->head % ahead->depth];

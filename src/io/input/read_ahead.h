@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/base.h"
+#include "base/stage.h"
 
 struct failure;
 
@@ -56,13 +56,12 @@ struct read_ahead_slot {
 	uint64_t begin_bytes; /* of what is read: the extent's first page */
 	uint32_t got_bytes;   /* from begin_bytes on */
 	bool landed;
+	uint64_t begin_ns; /* as stage_queue_begin() says */
 };
 
 struct read_ahead {
-	/* Sums for the caller to read between its calls. */
-	uint64_t wait_ns;    /* time that the thread waited for reads */
-	uint64_t read_bytes; /* that were read, with what pages had beside */
-	/* Private. */
+	struct stage_queue queue;
+	struct stage_clock *clock; /* of the thread; NULL: it has none */
 	struct io_uring ring;
 	bool has_ring; /* the caller may look: else all reads are plain */
 	bool refused;  /* the kernel takes no more reads through the ring */
@@ -92,6 +91,14 @@ struct read_ahead {
 void read_ahead_init(struct read_ahead *ahead, unsigned depth, uint8_t *memory,
 		     uint32_t slot_bytes, read_ahead_next_fn *next,
 		     void *context);
+
+/* The thread goes on, measured by that clock, or by none if that is NULL.  What
+ * is read counts there, with what pages have beside. */
+void read_ahead_resume(struct read_ahead *ahead, struct stage_clock *clock);
+
+/* Look whether anything has come, so that the time of its end is known.  The
+ * next call that takes an extent looks, too. */
+void read_ahead_look(struct read_ahead *ahead);
 
 /*
  * Take the next extent, and wait for it.  1: *extent, and its bytes at *bytes,

@@ -18,6 +18,7 @@
 
 struct failure;
 struct source;
+struct stage_clock;
 
 /* Some records that follow each other in memory. */
 struct source_run {
@@ -31,7 +32,8 @@ struct source_run {
 struct source_reader {
 	/* The worker sets these before open(). */
 	const struct source *source;
-	unsigned worker; /* its number */
+	unsigned worker;	   /* its number */
+	struct stage_clock *clock; /* or NULL: it is not measured */
 	/* The source's operations write it: their state of this reader. */
 	_Alignas(16) uint8_t state[SOURCE_READER_BYTES];
 };

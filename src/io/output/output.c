@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "base/clock.h"
 #include "io/file_io.h"
 #include "io/output/outdevice.h"
 #include "system/numa.h"
@@ -44,6 +43,8 @@ static void release(struct output *output, struct sink_slot *slot,
 		    bool was_busy)
 {
 	pthread_mutex_lock(&output->lock);
+	stage_queue_end(&output->sink.writes, slot->begin_ns,
+			slot->length_bytes);
 	if (was_busy)
 		output->files[slot->part].busy = false;
 	slot->state = SLOT_FREE;
@@ -144,6 +145,7 @@ static bool store_slot(struct output *output, struct sink_slot *slot)
 		pthread_mutex_lock(&output->lock);
 		output->files[slot->part].map_refused = true;
 		slot->state = SLOT_READY;
+		stage_queue_end(&output->sink.writes, slot->begin_ns, 0);
 		pthread_mutex_unlock(&output->lock);
 		return false;
 	}
@@ -159,12 +161,15 @@ static bool submit_slot(struct output *output, struct sink_slot *slot)
 	uint32_t length_bytes = (uint32_t)padded_length(output, slot);
 	bool taken;
 
-	pthread_mutex_lock(&output->lock);
+	sink_lock(&output->lock, slot);
+	slot->begin_ns = stage_queue_begin(&output->sink.writes);
 	taken = write_queue_submit(
 		&output->queue, output->files[slot->part].write_fd, slot->data,
 		length_bytes, slot->offset_bytes, slot);
 	if (taken)
 		slot->state = SLOT_WRITING;
+	else
+		stage_queue_end(&output->sink.writes, slot->begin_ns, 0);
 	pthread_mutex_unlock(&output->lock);
 	return taken;
 }
@@ -183,9 +188,18 @@ static void reap_slot(struct output *output)
 	}
 	file = &output->files[slot->part];
 	error = write_rest(file, slot, written);
+	stage_queue_end(&output->sink.writes, slot->begin_ns,
+			slot->length_bytes);
 	slot->state = SLOT_FREE;
 	if (error)
 		fail(output, file, error);
+}
+
+/* The time of their end is to be known. */
+static void reap_ended(struct output *output)
+{
+	while (output->sink.writes.sum && write_queue_has_ended(&output->queue))
+		reap_slot(output);
 }
 
 /* -------------------------------------------------------------- the turns */
@@ -218,6 +232,7 @@ static bool work(struct output *output, bool while_busy)
 
 	if (slot) {
 		slot->state = SLOT_WRITING;
+		slot->begin_ns = stage_queue_begin(&output->sink.writes);
 		output->files[slot->part].busy = true;
 		pthread_mutex_unlock(&output->lock);
 		write_slot(output, slot);
@@ -230,6 +245,7 @@ static bool work(struct output *output, bool while_busy)
 		bool stored;
 
 		slot->state = SLOT_WRITING;
+		slot->begin_ns = stage_queue_begin(&output->sink.writes);
 		pthread_mutex_unlock(&output->lock);
 		stored = store_slot(output, slot);
 		pthread_mutex_lock(&output->lock);
@@ -279,6 +295,7 @@ static struct sink_slot *take(struct sink *sink)
 	unsigned waits = 0;
 
 	pthread_mutex_lock(&output->lock);
+	reap_ended(output);
 	while (!output->failed) {
 		slot = find(output, SLOT_FREE, false);
 		if (slot) {
@@ -286,10 +303,7 @@ static struct sink_slot *take(struct sink *sink)
 			break;
 		}
 		if (output->queue.in_flight > 0) {
-			uint64_t begin_ns = clock_now_ns();
-
 			reap_slot(output);
-			output->wait_ns += clock_now_ns() - begin_ns;
 		} else if (!work(output, true)) {
 			pthread_mutex_unlock(&output->lock);
 			wait_a_little(&waits);
@@ -305,16 +319,23 @@ static struct sink_slot *take(struct sink *sink)
 /* False: nothing is left of the slot to write, and it is free. */
 static bool prepare_direct(struct output *output, struct sink_slot *slot)
 {
+	size_t whole_bytes = slot->length_bytes;
 	int error = write_shared_pages(output, slot);
+	bool is_left = error == 0 && slot->length_bytes > 0;
 
-	if (error == 0 && slot->length_bytes > 0)
+	if (is_left && slot->length_bytes == whole_bytes)
 		return true;
 	pthread_mutex_lock(&output->lock);
 	if (error)
 		fail(output, &output->files[slot->part], error);
-	slot->state = SLOT_FREE;
+	/* The page cache takes that at once. */
+	stage_queue_end(&output->sink.writes,
+			stage_queue_begin(&output->sink.writes),
+			whole_bytes - slot->length_bytes);
+	if (!is_left)
+		slot->state = SLOT_FREE;
 	pthread_mutex_unlock(&output->lock);
-	return false;
+	return is_left;
 }
 
 static void put(struct sink *sink, struct sink_slot *slot)
@@ -327,7 +348,7 @@ static void put(struct sink *sink, struct sink_slot *slot)
 		return;
 	if (output->by_node)
 		slot->node = numa_node_of_self();
-	pthread_mutex_lock(&output->lock);
+	sink_lock(&output->lock, slot);
 	slot->state = SLOT_READY;
 	while (!output->failed && work(output, false))
 		;

@@ -77,7 +77,6 @@ struct output {
 	/* The workers write what follows, with the lock held, and so the
 	 * states of the slots. */
 	pthread_mutex_t lock;
-	uint64_t wait_ns; /* that workers have waited for direct writes */
 	struct write_queue queue; /* of direct output; the tags are slots */
 	struct sink_slot slots[OUTPUT_SLOTS_MAX];
 	bool failed;

@@ -16,10 +16,12 @@
 #ifndef SINK_H
 #define SINK_H
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/failure.h"
+#include "base/stage.h"
 
 struct sink;
 
@@ -27,10 +29,13 @@ struct sink;
  */
 struct sink_slot {
 	uint8_t *data; /* chunk_bytes of them; the sink sets it once */
-	/* The sink alone uses these two. */
+	/* The sink alone uses these three. */
 	int state;
-	int node; /* NUMA node of the worker that has filled it */
-	/* The worker sets these before put(): where the bytes go. */
+	int node;	   /* NUMA node of the worker that has filled it */
+	uint64_t begin_ns; /* of its write */
+	/* The worker sets these before put(): where the bytes go, and what the
+	 * worker is measured by, or NULL. */
+	struct stage_clock *clock;
 	unsigned part;
 	uint64_t offset_bytes; /* from the part's beginning */
 	size_t length_bytes;
@@ -58,13 +63,14 @@ struct sink_ops {
 	int (*finish)(struct sink *sink, struct failure *failure);
 };
 
-/* Members other than ops may change until the first chunk; then nothing does
- * until all workers have ended. */
+/* Members other than ops and writes may change until the first chunk; then
+ * nothing does until all workers have ended. */
 struct sink {
 	const struct sink_ops *ops;
 	size_t chunk_bytes;
 	unsigned part_count;
 	const uint64_t *part_bytes; /* [part_count], each maybe 0 */
+	struct stage_queue writes;  /* changed with the sink's lock held */
 };
 
 static inline uint8_t *sink_place(struct sink *sink, unsigned part,
@@ -83,6 +89,18 @@ static inline struct sink_slot *sink_take(struct sink *sink)
 static inline void sink_put(struct sink *sink, struct sink_slot *slot)
 {
 	sink->ops->put(sink, slot);
+}
+
+/* For put(): take the lock, which another worker may hold while that waits for
+ * a write. */
+static inline void sink_lock(pthread_mutex_t *lock,
+			     const struct sink_slot *slot)
+{
+	if (pthread_mutex_trylock(lock) == 0)
+		return;
+	stage_pause(slot->clock);
+	pthread_mutex_lock(lock);
+	stage_wait(slot->clock, STAGE_FOR_WRITE);
 }
 
 static inline void sink_help(struct sink *sink)

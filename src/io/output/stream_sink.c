@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "base/clock.h"
 #include "io/pipe.h"
 
 /* States of a sink_slot. */
@@ -79,9 +78,12 @@ static void write_slot(struct stream_sink *stream, struct sink_slot *slot)
 	struct failure failure;
 	int error;
 
+	slot->begin_ns = stage_queue_begin(&stream->sink.writes);
 	pthread_mutex_unlock(&stream->lock);
 	error = pipe_write(stream->fd, slot->data, slot->length_bytes);
 	pthread_mutex_lock(&stream->lock);
+	stage_queue_end(&stream->sink.writes, slot->begin_ns,
+			error ? 0 : slot->length_bytes);
 	if (error) {
 		cannot_write(stream, -error, &failure);
 		first_failure_note(&stream->failure, &failure);
@@ -106,18 +108,12 @@ static uint8_t *place(struct sink *sink, unsigned part, uint64_t offset_bytes,
 		      size_t length_bytes)
 {
 	struct stream_sink *stream = stream_of(sink);
-	uint64_t begin_ns = 0;
 
 	(void)part, (void)length_bytes;
 	pthread_mutex_lock(&stream->lock);
 	while (!first_failure_stops(&stream->failure) &&
-	       is_too_far_ahead(stream, offset_bytes)) {
-		if (begin_ns == 0)
-			begin_ns = clock_now_ns();
+	       is_too_far_ahead(stream, offset_bytes))
 		pthread_cond_wait(&stream->changed, &stream->lock);
-	}
-	if (begin_ns != 0)
-		stream->wait_ns += clock_now_ns() - begin_ns;
 	pthread_mutex_unlock(&stream->lock);
 	return NULL;
 }

@@ -40,7 +40,6 @@ struct stream_sink {
 	uint64_t written_bytes;
 	bool is_writing; /* a worker is in write(2) */
 	struct first_failure failure;
-	uint64_t wait_ns; /* that workers waited for the reader */
 };
 
 /* True if the path leads to a stream: "-", which is standard output, a FIFO, or

@@ -75,6 +75,11 @@ void *write_queue_reap(struct write_queue *queue, int *result)
 	return tag;
 }
 
+bool write_queue_has_ended(const struct write_queue *queue)
+{
+	return queue->ring && io_uring_cq_ready(queue->ring) > 0;
+}
+
 void write_queue_close(struct write_queue *queue)
 {
 	int result;

@@ -38,6 +38,9 @@ bool write_queue_submit(struct write_queue *queue, int fd, const uint8_t *bytes,
  * refuses others. */
 void *write_queue_reap(struct write_queue *queue, int *result);
 
+/* Has one of the writes in flight ended? */
+bool write_queue_has_ended(const struct write_queue *queue);
+
 /* Wait for all that is in flight, and close.  Safe on a zeroed struct. */
 void write_queue_close(struct write_queue *queue);
 

@@ -52,17 +52,54 @@ void external_report_forecast(uint64_t ns, const struct pass_forecast *passes,
 	putchar(']');
 }
 
+/* What a stage would bring in a second if it never waited. */
+static uint64_t rate_alone(const struct stage_result *stage)
+{
+	return (uint64_t)((double)stage->bytes * NS_PER_S * stage->workers /
+			  (double)MAX(1, stage->busy_ns));
+}
+
+static void print_stage(const struct stage_result *stage, enum stage number)
+{
+	const char *comma = "";
+
+	printf("{\"stage\": \"%s\", \"workers\": %u, \"units\": %" PRIu64
+	       ", \"bytes\": %" PRIu64 ", \"unit_bytes\": %" PRIu64
+	       ", \"median_ns\": %" PRIu64 ", \"busy_ns\": %" PRIu64
+	       ", \"rate\": %" PRIu64 ", \"waits\": {",
+	       stage_name(number), stage->workers, stage->units, stage->bytes,
+	       stage->bytes / stage->units, stage->median_ns, stage->busy_ns,
+	       rate_alone(stage));
+	for (unsigned c = 0; c < STAGE_CAUSES; c++) {
+		if (stage->waits[c].ns == 0)
+			continue;
+		printf("%s\"%s\": {\"ns\": %" PRIu64 ", \"count\": %" PRIu64
+		       "}",
+		       comma, stage_cause_name(c), stage->waits[c].ns,
+		       stage->waits[c].count);
+		comma = ", ";
+	}
+	fputs("}}", stdout);
+}
+
 static void print_pass(const struct external_pass_result *pass,
 		       enum external_pass number)
 {
+	const char *comma = "";
+
 	printf("{\"pass\": \"%s\", \"ns\": %" PRIu64
 	       ", \"read_bytes\": %" PRIu64 ", \"written_bytes\": %" PRIu64
-	       ", \"waits_ns\": {\"read\": %" PRIu64 ", \"batch_to_fill\": "
-	       "%" PRIu64 ", \"write\": %" PRIu64 ", \"batch_to_empty\": "
-	       "%" PRIu64 "}}",
+	       ", \"stages\": [",
 	       external_pass_name(number), pass->ns, pass->read_bytes,
-	       pass->written_bytes, pass->read_wait_ns, pass->fill_wait_ns,
-	       pass->write_wait_ns, pass->empty_wait_ns);
+	       pass->written_bytes);
+	for (unsigned s = 0; s < STAGES; s++) {
+		if (pass->stages[s].units == 0)
+			continue;
+		fputs(comma, stdout);
+		print_stage(&pass->stages[s], s);
+		comma = ", ";
+	}
+	fputs("]}", stdout);
 }
 
 static void print_outlook(const char *name,
