@@ -151,6 +151,37 @@ class CompareTest(unittest.TestCase):
                       "interleaved\n", changes.text(result))
         self.assertEqual(changes.document(result)["test"], "two-sample U test")
 
+    def test_spread(self):
+        """It is told, and changes no verdict."""
+        before, after = self.study(), self.study(scaled(1, 0.04))
+        for first, second, word in ((before, after, "wider"),
+                                    (after, before, "narrower"),
+                                    (before, before, "no difference shown")):
+            result = changes.compare(first, second)
+            found, = changes.document(result)["pairs"]
+            self.assertEqual(found["spread_verdict"], word)
+            self.assertIn(found["verdict"], ("same", "inconclusive"))
+            self.assertAlmostEqual(
+                found["spread"]["ratio"], found["deviation_after_ratio"]
+                / found["deviation_before_ratio"])
+        line = changes.text(changes.compare(before, after)).split(
+            "as a share of it\n")[1].splitlines()[1]
+        self.assertRegex(line, r"^pagecache, reference +[\d.]+ % +[\d.]+ % +"
+                         r"[\d.]+ \[[\d.]+, [\d.]+\] +0.0004  wider$")
+
+    def test_spread_of_what_may_be_something_else(self):
+        def drifting(_scenario, _name, block, rng):
+            return 23_700_000 * (1 + 0.01 * block) * rng.lognormvariate(0, 0.01)
+        result = changes.compare(self.study(), self.study(drifting))
+        self.assertGreater(result.pairs[0].spread.ratio, 5)
+        self.assertIsNone(result.pairs[0].spread_verdict)
+        other = {**MACHINE, "cpu": {"model_name": "another"}}
+        for across, word in (False, None), (True, "wider"):
+            result = changes.compare(
+                self.study(), self.study(scaled(1, 0.1), machine=other),
+                across_machines=across)
+            self.assertEqual(result.pairs[0].spread_verdict, word)
+
     def test_alarms_of_dependent_trials(self):
         """tests/soak/aa_simulation.py asks more: n, changes, records."""
         rng = np.random.default_rng(7)

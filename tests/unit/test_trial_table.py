@@ -100,6 +100,43 @@ class TableTest(unittest.TestCase):
         self.line(text, r"raid-chunk=1M: a new array destroys what is on the")
         self.assertNotIn("A/A control differs", text)
 
+    def test_spread(self):
+        """Beside the times, of an arm that is no slower."""
+        study = self.study(lambda _scenario, name, _block, rng:
+                           23_700_000 * rng.lognormvariate(
+                               0, 0.09 if name == "threads=1" else 0.03),
+                           trials=60)
+        text = table.text(study)
+        group = study.groups["pagecache", "threads=1"]
+        found = group.spread
+        self.assertEqual(group.spread_verdict, "wider")
+        self.assertEqual(group.spread_p_holm, min(1, 3 * found.p_value))
+        row = self.line(text, r"^threads=1 .* wider$").split()
+        self.assertEqual(row[1:4], [
+            f"{100 * group.summary.deviation_ratio:.3f}", "%",
+            f"{found.ratio:.3f}"])
+        self.assertEqual(row[4:6], [f"[{found.interval.low:.3f},",
+                                    f"{found.interval.high:.3f}]"])
+        self.line(text, r"^reference +[\d.]+ % +-$")
+        for name in "control", "threads=4", "kernel=scalar":
+            self.line(text, rf"^{name} +[\d.]+ % .* ~$")
+        rows = {row["configuration"]: row for row in csv.DictReader(
+            io.StringIO(table.csv_summary(study)))}
+        for key, wanted in (
+                ("deviation_ratio", group.summary.deviation_ratio),
+                ("spread_ratio", found.ratio),
+                ("spread_ratio_low", found.interval.low),
+                ("spread_p_value", found.p_value),
+                ("spread_p_holm", group.spread_p_holm)):
+            self.assertEqual(float(rows["threads=1"][key]), wanted)
+        self.assertEqual([row["spread_verdict"] for row in rows.values()],
+                         ["", "no difference shown", "wider",
+                          *2 * ["no difference shown"]])
+        shown = page.render(study)
+        self.assertIn("Of their spreads, 1 wider.", shown)
+        self.assertIn('<td class="slower">wider</td>', shown)
+        self.assertIn(">↔<", shown)
+
     def test_width(self):
         def times(scenario, name, block, rng):
             return 100 * noise(scenario, name, block, rng)
@@ -115,7 +152,7 @@ class TableTest(unittest.TestCase):
         for group in study.groups.values():
             self.assertEqual(
                 len(re.findall(rf"^{group.name}( |$)", text, re.MULTILINE)),
-                2)
+                3)
 
     def test_width_of_the_terminal(self):
         self.addCleanup(setattr, text_table, "_width", text_table.width())
@@ -143,7 +180,7 @@ class TableTest(unittest.TestCase):
             lambda scenario, name, block, rng: noise(scenario, name, block, rng)
             * (1.1 if name == "control" else 1)))
         self.line(text, r"!!! A/A control differs: pagecache: ")
-        self.assertIn("slower", self.line(text, r"^control +1\..*$"))
+        self.assertIn("slower", self.line(text, r"^control +1\.\d{4} .*$"))
 
     def test_failed_and_wrong(self):
         def alter(trial):

@@ -20,6 +20,7 @@ from trials.record import store
 from trials.record.sweep import ranks_of
 from trials.report.study import REFERENCE, Study
 from trials.statistics.comparison import NOT_SHOWN, TOO_FEW
+from trials.statistics.spread import NARROWER, WIDER
 
 # The benchmark, whose times the documents have.
 RECORDS, RECORD_BYTES = 1_000_000, 100
@@ -211,8 +212,10 @@ def _circumstances(source, group):
 
 
 def _is_shown(group, ours):
-    if ours["statistic"] == "sd" or "less" in ours:
+    if "less" in ours:
         return True
+    if ours["statistic"] == "sd":
+        return group.spread_verdict in (WIDER, NARROWER)
     return group.verdict not in (None, NOT_SHOWN, TOO_FEW)
 
 

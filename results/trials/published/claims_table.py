@@ -12,7 +12,7 @@ _NAME, _PUBLISHED, _OURS = 26, 18, 14
 LEGEND = (
     "2 times: ours is twice the published figure; the same: it differs by at "
     "most 5 %. Ours are of other machines than the document's, whose sections "
-    "and figures stand in parentheses. See blinkreport(1).")
+    "and figures stand in parentheses. See blinkreport-published(7).")
 # Longer numbers have an exponent.
 _LONG = 1e10
 

@@ -14,6 +14,7 @@ from trials.base import units
 from trials.drawing import overflow, style
 from trials.report.study import CONTROL, REFERENCE
 from trials.statistics.comparison import NOT_SHOWN, TOO_FEW
+from trials.statistics.spread import NARROWER, WIDER
 
 _ROW_PX, _TITLE_PX, _FOOT_PX, _KEY_PX = 17, 22, 40, 18
 # The axis of ratios reaches this many times as far from 1 as the middle one of
@@ -21,6 +22,7 @@ _ROW_PX, _TITLE_PX, _FOOT_PX, _KEY_PX = 17, 22, 40, 18
 _REACH, _LEAST_REACH = 4, 0.02
 _VERDICTS = {"slower": ("▲", style.VERMILION), "faster": ("▼", style.BLUE),
              NOT_SHOWN: ("~", style.MUTED), TOO_FEW: ("?", style.MUTED)}
+_SPREADS = {WIDER: ("↔", style.VERMILION), NARROWER: ("→←", style.BLUE)}
 
 
 class Layout:
@@ -31,7 +33,7 @@ class Layout:
         self.beside = width_px > style.NARROW
         self.names_px = 210 if self.beside else 8
         self.figures_px = 128 if self.beside else 0
-        self.ratio_px = 210 if self.beside else 120
+        self.ratio_px = 226 if self.beside else 136
         self.gap_px = 26 if self.beside else 18
         self.bars_px = (width_px - self.names_px - self.figures_px
                         - self.ratio_px - self.gap_px - 12)
@@ -172,7 +174,7 @@ def _draw_ratios(figure, layout, top, groups):
         return
     left = (layout.names_px + layout.bars_px + layout.figures_px
             + layout.gap_px)
-    axes = style.panel(figure, left, top, layout.ratio_px - 16,
+    axes = style.panel(figure, left, top, layout.ratio_px - 32,
                        layout.row_px * len(groups))
     style.only_ticks(axes, "bottom")
     axes.set_xlim(overflow.limits(_shown_ends(compared), 0.06))
@@ -218,6 +220,8 @@ def _ratio(axes, row, group):
                       else f"← {found.ratio:.3g}", color=tint,
                       ha="right" if slow else "left", va="center_baseline",
                       fontsize=style.SMALL_PX, backgroundcolor=style.PAPER)
-    axes.text(1 + 5 / axes.get_window_extent().width, row, sign, color=tint,
-              transform=axes.get_yaxis_transform(), va="center_baseline",
-              fontsize=style.SMALL_PX)
+    for left_px, (sign, tint) in ((5, (sign, tint)), (
+            16, _SPREADS.get(group.spread_verdict, ("", tint)))):
+        axes.text(1 + left_px / axes.get_window_extent().width, row, sign,
+                  color=tint, transform=axes.get_yaxis_transform(),
+                  va="center_baseline", fontsize=style.SMALL_PX)

@@ -34,7 +34,8 @@ from trials.base.failure import FILE, Failure
 from trials.machine import environment
 from trials.record import design as designs
 from trials.report import noise, settings, table
-from trials.statistics import comparison, effective
+from trials.statistics import comparison, effective, spread
+from trials.statistics.spread import Spread
 
 SCHEMA = "blinkreport-compare-1"
 MARGIN_RATIO = 0.01
@@ -103,6 +104,14 @@ class Pair:
     signs_after: list = field(default_factory=list)
     # True if one of the runs has a drift or a step.
     unsteady: bool = False
+    # The mean deviations from the median, as shares of it; and the one beside
+    # the other, of which no verdict of the record depends.
+    deviation_before_ratio: Optional[float] = None
+    deviation_after_ratio: Optional[float] = None
+    spread: Optional[Spread] = None
+    spread_p_holm: Optional[float] = None
+    # None, where what differs may be something else.
+    spread_verdict: Optional[str] = None
 
 
 @dataclass
@@ -184,8 +193,11 @@ def compare(before, after, margin_ratio=MARGIN_RATIO,
     for pair, p_holm in zip(
             tested, comparison.holm([pair.p_effective for pair in tested])):
         pair.p_holm = p_holm
+    comparable = not differs or across_machines
     for pair in pairs:
-        pair.verdict = judge(pair, margin_ratio, not differs or across_machines)
+        pair.verdict = judge(pair, margin_ratio, comparable)
+    _judge_spreads(pairs, [(before.groups[key], after.groups[key])
+                           for key in keys], before.design["seed"], comparable)
     return Result(before.run.path, after.run.path,
                   before.design["program_version"],
                   after.design["program_version"], margin_ratio, differs,
@@ -247,10 +259,8 @@ def pair_of(old, new) -> Pair:
     if not old.count or not new.count:
         return pair
     _, pair.p_value, _ = comparison.u_test(old.samples_ns, new.samples_ns)
-    worth = effective.worth(
-        (old.samples_ns, new.samples_ns),
-        (old.sample_sessions, new.sample_sessions)
-        if old.sample_sessions and new.sample_sessions else None)
+    worth = effective.worth((old.samples_ns, new.samples_ns),
+                            _sessions(old, new))
     pair.autocorrelation = worth.autocorrelation
     pair.n_effective = worth.effective_count
     pair.sessions_differ = worth.sessions_differ
@@ -283,6 +293,27 @@ def judge(pair: Pair, margin_ratio, comparable=True) -> str:
     return "inconclusive"
 
 
+def _sessions(old, new):
+    return (old.sample_sessions, new.sample_sessions) \
+        if old.sample_sessions and new.sample_sessions else None
+
+
+def _judge_spreads(pairs, groups, seed, comparable):
+    """`groups`: those of each pair."""
+    for pair, (old, new) in zip(pairs, groups):
+        if old.count and new.count:
+            pair.deviation_before_ratio = old.summary.deviation_ratio
+            pair.deviation_after_ratio = new.summary.deviation_ratio
+            pair.spread = spread.two_sample(old.samples_ns, new.samples_ns,
+                                            seed, _sessions(old, new))
+    pairs = [pair for pair in pairs if pair.spread]
+    for pair, p_holm in zip(pairs, comparison.holm(
+            [pair.spread.p_value for pair in pairs])):
+        pair.spread_p_holm = p_holm
+        if comparable and not pair.settings and not pair.unsteady:
+            pair.spread_verdict = pair.spread.verdict(p_holm)
+
+
 # --- what it prints -----------------------------------------------------------
 
 
@@ -299,7 +330,7 @@ def text(result: Result) -> str:
              f"margin  {result.margin_ratio:.2%}".replace("%", " %"),
              f"test    {TEST_WORDS}",
              "worth   so many independent trials all of both runs count for",
-             "", _pairs_text(result.pairs)]
+             "", _pairs_text(result.pairs), *_spreads_text(result.pairs)]
     notes = [*(f"only before: {name}" for name in result.only_before),
              *(f"only after: {name}" for name in result.only_after)]
     if not all(pair.verified for pair in result.pairs):
@@ -327,6 +358,23 @@ def _pairs_text(pairs):
     return text_table.grid(head, rows)
 
 
+def _spreads_text(pairs):
+    rows = [[_name(pair), table.share(pair.deviation_before_ratio),
+             table.share(pair.deviation_after_ratio),
+             table.spread_text(pair.spread), table.p_text(pair.spread_p_holm),
+             table.VERDICTS.get(pair.spread_verdict, pair.spread_verdict)]
+            for pair in pairs if pair.spread]
+    return ["", "spread, the mean deviation from the median as a share of it",
+            text_table.grid(("configuration", "before", "after",
+                             "ratio [95 %]", "p (Holm)", "verdict"), rows)
+            ] if rows else []
+
+
+def _name(pair):
+    return (f"{pair.scenario}{'' if pair.verified else '*'}, "
+            f"{pair.configuration}")
+
+
 def _pair_row(pair):
     def duration(ns):
         return "-" if ns is None else units.duration(ns)
@@ -337,9 +385,7 @@ def _pair_row(pair):
     if pair.change_low_ratio is not None:
         change += (f" [{100 * pair.change_low_ratio:+.2f}, "
                    f"{100 * pair.change_high_ratio:+.2f}]")
-    return [f"{pair.scenario}{'' if pair.verified else '*'}, "
-            f"{pair.configuration}",
-            f"{pair.n_before}/{pair.n_after}",
+    return [_name(pair), f"{pair.n_before}/{pair.n_after}",
             "-" if pair.n_effective is None else f"{pair.n_effective:.0f}",
             f"{pair.failed_before}/{pair.failed_after}",
             duration(pair.median_before_ns), duration(pair.median_after_ns),

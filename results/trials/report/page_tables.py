@@ -6,9 +6,11 @@ from trials.report import (arms, cost, external, frame, markup, measures,
 from trials.report.markup import Cell
 from trials.report.study import CONTROL
 from trials.statistics.comparison import NOT_SHOWN, TOO_FEW
+from trials.statistics.spread import NARROWER, WIDER
 
 _MOST_FAILURES = 20
-VERDICT_KINDS = {"slower": "slower", "faster": "faster", TOO_FEW: "doubtful"}
+VERDICT_KINDS = {"slower": "slower", "faster": "faster", WIDER: "slower",
+                 NARROWER: "faster", TOO_FEW: "doubtful"}
 
 
 def _ms(value_ns):
@@ -115,13 +117,18 @@ def parts(study) -> str:
 
 
 def comparisons(study, scenario) -> str:
-    """The table of the test that gives verdicts, and that of the other."""
+    """The table of the test that gives verdicts, that of spreads, and that of
+    the other test."""
     groups = [g for g in study.of(scenario) if g.comparison]
     return markup.table(
         f"{study.label(scenario)}: beside the reference in the same block",
         "configuration|verdict|>slower in blocks|>ratio|>95 % interval|"
         ">p, by Holm",
         [_blocked_row(group) for group in groups]) + markup.table(
+        f"{study.label(scenario)}: spread beside that of the reference in the "
+        "same blocks",
+        "configuration|verdict|>spread|>ratio|>95 % interval|>p, by Holm",
+        [_spread_row(group) for group in groups]) + markup.table(
         f"{study.label(scenario)}: the two-sample test, which knows of no "
         "blocks; no verdict stands on it",
         "configuration|>slower in pairs|>ratio of medians|>95 % interval|"
@@ -131,8 +138,20 @@ def comparisons(study, scenario) -> str:
 
 def _blocked_row(group):
     found = group.comparison.blocked
-    return [group.name, verdict(group), table.slower_in(found),
+    return [group.name, verdict(group, group.verdict), table.slower_in(found),
             *_ratio(found), table.p_text(group.shown_p)]
+
+
+def _spread_row(group):
+    found = group.spread
+    return [group.name, verdict(group, group.spread_verdict),
+            table.share(group.summary.deviation_ratio),
+            _digits(found.ratio), _interval(found.interval, _digits),
+            table.p_text(group.shown_spread_p)]
+
+
+def _digits(value):
+    return "–" if value is None else units.digits(value)
 
 
 def _two_sample_row(group):
@@ -149,13 +168,12 @@ def _ratio(analysis):
             _interval(analysis.ratio_interval, "{:.4f}".format))
 
 
-def verdict(group):
+def verdict(group, word):
     """The verdict; for the control, beside what an A/A comparison ought to say.
     """
-    word = group.verdict
     if group.role == CONTROL and word == NOT_SHOWN:
         return f"{word}, as it should be"
-    if group.role == CONTROL and word in ("slower", "faster"):
+    if group.role == CONTROL and word != TOO_FEW:
         return Cell(f"{word}, though it is the same", "bad")
     return Cell(word, VERDICT_KINDS[word]) if word in VERDICT_KINDS else word
 

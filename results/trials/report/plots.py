@@ -70,12 +70,14 @@ def _sweep(study):
         "Left, minimum and median, with its 95 % interval. Right, the time "
         "divided by the reference's in the same block, estimated over all "
         "blocks, with its 95 % interval, and the verdict: "
-        "▲ slower, ▼ faster, ~ no difference shown, ? too few trials to tell; "
+        "▲ slower, ▼ faster, ~ no difference shown, ? too few trials to tell, "
+        "↔ with a wider spread, →← a narrower one; "
         "an arrow stands for a ratio beyond the axis. The order is that of the "
         "ratios, of which those with ~ may be in any. "
         "The control is the reference again, under another name.",
         "; ".join(f"{study.label(g.scenario)}, {g.name}: {g.verdict}"
-                  + _times_reference(g.comparison.main) for g in groups),
+                  + _times_reference(g.comparison.main)
+                  + f", spread: {g.spread_verdict}" for g in groups),
         lambda width_px: bars.draw(study, width_px))
 
 

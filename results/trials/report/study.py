@@ -19,10 +19,11 @@ import numpy as np
 
 from trials.record import noise
 from trials.record.design import AS_IS, CONTROL, REFERENCE, VARIANT
-from trials.statistics import descriptive, racing
+from trials.statistics import descriptive, racing, spread
 from trials.statistics.comparison import Comparison, compare, holm
 from trials.statistics.dependence import Dependence, dependence
 from trials.statistics.racing import is_sample
+from trials.statistics.spread import Spread
 
 # Stands where the name of a scenario does, of commands that asked for none.
 COMMANDS = "commands"
@@ -58,6 +59,9 @@ class Group:
     # The corrected p of the two-sample test, which is shown beside it; None
     # likewise.
     two_sample_p_holm: Optional[float] = None
+    # The spread beside the reference's, and its corrected p; None likewise.
+    spread: Optional[Spread] = None
+    spread_p_holm: Optional[float] = None
     # Every sample was taken under conditions that were verified.
     verified: bool = False
     # A search that saw it to be slower left it out from this block on.
@@ -102,6 +106,17 @@ class Group:
         if self.two_sample_p_holm is None:
             return self.comparison.two_sample.p_value
         return self.two_sample_p_holm
+
+    @property
+    def shown_spread_p(self) -> float:
+        if self.spread_p_holm is None:
+            return self.spread.p_value
+        return self.spread_p_holm
+
+    @property
+    def spread_verdict(self) -> Optional[str]:
+        """The verdict of spread.py on the group beside the reference."""
+        return self.spread and self.spread.verdict(self.spread_p_holm)
 
     @property
     def verdict(self) -> Optional[str]:
@@ -263,16 +278,20 @@ class Study:
             return
         for group in self.of(scenario):
             if group is not reference and group.count:
-                group.comparison = compare(
-                    reference.samples_ns, group.samples_ns,
-                    self.design["seed"], (reference.blocks, group.blocks))
+                arms = reference.samples_ns, group.samples_ns
+                blocks = reference.blocks, group.blocks
+                group.comparison = compare(*arms, self.design["seed"], blocks)
+                group.spread = spread.blocked(*arms, blocks,
+                                              self.design["seed"])
         candidates = [g for g in self.variants(scenario) if g.comparison]
-        by_main = holm([g.comparison.main.p_value for g in candidates])
-        by_two_sample = holm(
-            [g.comparison.two_sample.p_value for g in candidates])
-        for group, main, two_sample in zip(candidates, by_main,
-                                           by_two_sample):
-            group.p_holm, group.two_sample_p_holm = main, two_sample
+        for name, p_of in (
+                ("p_holm", lambda g: g.comparison.main.p_value),
+                ("two_sample_p_holm",
+                 lambda g: g.comparison.two_sample.p_value),
+                ("spread_p_holm", lambda g: g.spread.p_value)):
+            for group, p_value in zip(candidates,
+                                      holm([*map(p_of, candidates)])):
+                setattr(group, name, p_value)
 
     def _mark_dropped(self):
         """Finds the block from which on a search left a configuration out."""

@@ -1,6 +1,6 @@
 """A study as tables: text for a terminal, CSV for other programs.
 
-text()          a heading, two tables for each scenario, and notes
+text()          a heading, tables for each scenario, and notes
 csv_trials()    a row for each trial, in the order of the run
 csv_summary()   a row for each scenario and configuration
 """
@@ -28,7 +28,8 @@ VERDICT_WORDS = (
     f"~: {NOT_SHOWN}; ?: {TOO_FEW} to tell. p is corrected for all "
     "variants of a scenario and the interval is not: one without 1 beside a ~ "
     "is no contradiction. The p of the two-sample U test, which knows of no "
-    "blocks, stands beside it.")
+    "blocks, stands beside it. Spread is the mean deviation from the median, "
+    "as a share of it, and is tested in the same blocks: wider, narrower or ~.")
 FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
 _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1, "ns"))
 
@@ -128,6 +129,9 @@ def _scenario(study, scenario):
         head = ("configuration", "ratio [95 %]", "p (Holm)", "slower in",
                 "verdict", "p (U)", "signs")
         parts.append(grid(head, [_against_row(group) for group in groups]))
+        parts.append(f"{study.label(scenario)}: spread\n" + grid(
+            ("configuration", "spread", "ratio [95 %]", "p (Holm)", "verdict"),
+            [spread_row(group) for group in groups]))
     head, rows = measures.table(groups)
     if rows:
         parts.append(f"{study.label(scenario)}: measures, medians\n"
@@ -182,6 +186,28 @@ def _against_row(group):
     return [group.name, _ratio_text(c.main), p_text(group.shown_p),
             slower_in(c.main), VERDICTS.get(group.verdict, group.verdict),
             p_text(group.shown_two_sample_p), signs]
+
+
+def spread_row(group):
+    row = [group.name, share(group.summary and group.summary.deviation_ratio)]
+    if group.spread is None:
+        return [*row, "-", "", ""]
+    return [*row, spread_text(group.spread), p_text(group.shown_spread_p),
+            VERDICTS.get(group.spread_verdict, group.spread_verdict)]
+
+
+def share(ratio) -> str:
+    """0.0123 -> "1.23 %"."""
+    return "-" if ratio is None else f"{units.digits(100 * ratio)} %"
+
+
+def spread_text(found) -> str:
+    if found.ratio is None:
+        return "-"
+    interval = found.interval
+    return units.digits(found.ratio) + (
+        f" [{units.digits(interval.low)}, {units.digits(interval.high)}]"
+        if interval else "")
 
 
 def slower_in(blocked) -> str:
@@ -354,7 +380,7 @@ def _summary_row(study, group):
            "n": group.count, "failed": group.failed}
     s, c = group.summary, group.comparison
     for key in ("min_ns", "max_ns", "mean_ns", "sd_ns", "median_ns", "mad_ns",
-                "iqr_ns", "variation_ratio"):
+                "iqr_ns", "variation_ratio", "deviation_ratio"):
         row[key] = getattr(s, key, None)
     percentiles = s.percentiles_ns if s else {}
     for percent in ("1", "5", "10", "25", "50", "75", "90", "95", "99",
@@ -375,6 +401,12 @@ def _summary_row(study, group):
     row.update(_interval("two_sample_shift", "ns",
                          c and c.two_sample.shift_interval_ns))
     row["verdict"] = group.verdict
+    row["spread_ratio"] = getattr(group.spread, "ratio", None)
+    row.update(_interval("spread_ratio", "",
+                         getattr(group.spread, "interval", None)))
+    row["spread_p_value"] = getattr(group.spread, "p_value", None)
+    row["spread_p_holm"] = group.spread_p_holm
+    row["spread_verdict"] = group.spread_verdict
     row["signs"] = " ".join(group.flags.words) if group.flags else None
     row["outliers"] = len(group.flags.outliers) if group.flags else None
     return {**row, **_cost_cells(study, group)}

@@ -52,6 +52,7 @@ class Summary:
     sd_ns: Optional[float]  # n - 1; null for one sample
     median_ns: float
     mad_ns: float  # median absolute deviation from the median, not scaled
+    deviation_ratio: float  # mean absolute deviation from the median / median
     iqr_ns: float
     variation_ratio: Optional[float]  # sd / mean
     percentiles_ns: dict  # {"1": …, "99.9": …}
@@ -94,12 +95,19 @@ def summarise(samples_ns, seed: int) -> Optional[Summary]:
         n=n, min_ns=float(samples.min()), max_ns=float(samples.max()),
         mean_ns=mean, sd_ns=sd, median_ns=median,
         mad_ns=float(stats.median_abs_deviation(samples)),
+        deviation_ratio=float(deviations(samples).mean()),
         iqr_ns=percentiles["75"] - percentiles["25"],
         variation_ratio=sd / mean if sd is not None and mean > 0 else None,
         percentiles_ns=percentiles,
         median_interval_ns=median_interval(samples),
         mean_interval_ns=(mean_interval(samples, seed)
                           if n >= LEAST_MEAN_COUNT else None))
+
+
+def deviations(samples_ns):
+    """The distance of each from their median, as a share of it."""
+    median = np.median(samples_ns)
+    return np.abs(np.asarray(samples_ns) - median) / median
 
 
 def median_interval(samples_ns, confidence=CONFIDENCE) -> Optional[Interval]:
