@@ -10,6 +10,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/failure.h"
+#include "base/flow.h"
 #include "io/direct.h"
 #include "io/file_io.h"
 #include "io/input/sigbus.h"
@@ -121,6 +122,7 @@ static int reap(struct read_ahead *ahead)
 		slot->got_bytes = (uint32_t)cqe->res;
 	slot->landed = true;
 	ahead->read_bytes += slot->got_bytes;
+	flow_add(FLOW_READ, 0, slot->got_bytes);
 	ahead->in_flight--;
 	io_uring_cqe_seen(&ahead->ring, cqe);
 	return 0;
@@ -152,6 +154,7 @@ static int read_rest(struct read_ahead *ahead, struct read_ahead_slot *slot,
 		return failure_set(failure, EXIT_FILE, extent->path, 0,
 				   SIGBUS_SHRANK);
 	ahead->read_bytes += (uint64_t)got;
+	flow_add(FLOW_READ, 0, (uint64_t)got);
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/flow.h"
 #include "io/file_io.h"
 #include "io/output/outdevice.h"
 #include "system/numa.h"
@@ -71,6 +72,7 @@ static int write_by_cache(const struct output_file *file, const uint8_t *bytes,
 {
 	int error = file_write_at(file->fd, bytes, length_bytes, offset_bytes);
 
+	flow_add(FLOW_WRITE, 0, length_bytes);
 	if (error == 0 && length_bytes > 0)
 		(void)sync_file_range(file->fd, (off_t)offset_bytes,
 				      (off_t)length_bytes,
@@ -110,6 +112,7 @@ static int write_shared_pages(const struct output *output,
 static void write_slot(struct output *output, struct sink_slot *slot)
 {
 	const struct output_file *file = &output->files[slot->part];
+	uint64_t begin_ns = flow_clock();
 	ssize_t written = 0;
 	int error;
 
@@ -120,6 +123,7 @@ static void write_slot(struct output *output, struct sink_slot *slot)
 	if (output->by_node)
 		numa_prefer_new(slot->node);
 	error = write_rest(file, slot, written);
+	flow_add(FLOW_WRITE, begin_ns, slot->length_bytes);
 	if (output->by_node)
 		numa_prefer_new(-1);
 	if (error) {
@@ -149,6 +153,7 @@ static bool store_slot(struct output *output, struct sink_slot *slot)
 	}
 	memcpy(file->pages.map + slot->offset_bytes, slot->data,
 	       slot->length_bytes);
+	flow_add(FLOW_WRITE, 0, slot->length_bytes);
 	release(output, slot, false);
 	return true;
 }
@@ -183,6 +188,7 @@ static void reap_slot(struct output *output)
 	}
 	file = &output->files[slot->part];
 	error = write_rest(file, slot, written);
+	flow_add(FLOW_WRITE, 0, slot->length_bytes);
 	slot->state = SLOT_FREE;
 	if (error)
 		fail(output, file, error);

@@ -14,6 +14,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/flow.h"
 #include "io/pipe.h"
 
 /* States of a sink_slot. */
@@ -76,11 +77,13 @@ static struct sink_slot *find_next(struct stream_sink *stream)
 /* The lock is given up meanwhile. */
 static void write_slot(struct stream_sink *stream, struct sink_slot *slot)
 {
+	uint64_t begin_ns = flow_clock();
 	struct failure failure;
 	int error;
 
 	pthread_mutex_unlock(&stream->lock);
 	error = pipe_write(stream->fd, slot->data, slot->length_bytes);
+	flow_add(FLOW_WRITE, begin_ns, slot->length_bytes);
 	pthread_mutex_lock(&stream->lock);
 	if (error) {
 		cannot_write(stream, -error, &failure);
