@@ -21,6 +21,7 @@ in this list (tests/unit/test_trial_layers.py).
                   text, pictures and a page
     forecast      what a cluster of such machines would take, from a
                   characterisation, beside what was measured
+    rates         bytes a second over time, from a timeline of blinksort's
     published     what documents say of sorts, beside what answers it
 
 A module of base, statistics or record may read a file that the caller names; it

@@ -62,6 +62,36 @@ static void write_span(FILE *stream, unsigned process, unsigned lane,
 	putc('}', stream);
 }
 
+/* A rate, where another one begins.  Times the time until the next, in
+ * nanoseconds, it is 10^9 times the bytes of the bins. */
+static void write_rate(FILE *stream, unsigned process, enum flow flow,
+		       int64_t ns, double bytes_per_s)
+{
+	fprintf(stream, ",\n{\"name\":\"%s\",\"ph\":\"C\",\"pid\":%u,\"ts\":",
+		flow_name(flow), process + 1);
+	write_us(stream, ns);
+	fprintf(stream, ",\"args\":{\"bytes/s\":%.0f}}", bytes_per_s);
+}
+
+static void write_flow(FILE *stream, unsigned number,
+		       const struct trace_process *process, enum flow flow)
+{
+	const struct flow_bins *bins = process->flows;
+	uint64_t last = 0;
+
+	for (unsigned i = 0; i <= FLOW_BINS; i++) {
+		uint64_t bytes = i < FLOW_BINS ? bins->bytes[flow][i] : 0;
+		uint64_t begin_ns = (bins->first + i) * bins->width_ns;
+
+		if (bytes != last)
+			write_rate(stream, number, flow,
+				   (int64_t)(begin_ns - process->origin_ns),
+				   (double)bytes * 1e9 /
+					   (double)bins->width_ns);
+		last = bytes;
+	}
+}
+
 /* Returns the spans that were lost. */
 static uint64_t write_process(FILE *stream, unsigned number,
 			      const struct trace_process *process)
@@ -81,6 +111,8 @@ static uint64_t write_process(FILE *stream, unsigned number,
 				   &spans->spans[i]);
 		lost += spans->lost;
 	}
+	for (unsigned f = 0; process->flows && f < FLOWS; f++)
+		write_flow(stream, number, process, f);
 	return lost;
 }
 

@@ -3,7 +3,8 @@
  *
  * A span costs two clock reads and one 24-byte store; nothing is allocated or
  * printed during the run.  The file has Chrome trace events (JSON), which
- * Perfetto and chrome://tracing open.  Idea: Homa's timetrace.
+ * Perfetto and chrome://tracing open: spans, and counters of bytes a second,
+ * each of which holds until the next one.  Idea: Homa's timetrace.
  */
 #ifndef TRACE_H
 #define TRACE_H
@@ -13,6 +14,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/flow.h"
 #include "base/stage.h"
 
 struct trace_span {
@@ -65,6 +67,9 @@ struct trace_process {
 			       apart at most, where they should be one */
 	const struct trace_lane *lanes;
 	unsigned lane_count;
+	/* Shown as counters; NULL: the process has none, or another one of the
+	 * document's has them. */
+	const struct flow_bins *flows;
 };
 
 /* Write all lanes of all processes as one document.  Returns 0, or -EIO if the

@@ -279,7 +279,10 @@ static int write_trace(const struct external *external, uint64_t origin_ns,
 {
 	const struct reading *reading = &external->reading;
 	const struct sort_trace *ordering = &external->ordering.trace;
-	struct trace_process teams[2 + LANES_MAX] = {
+	struct trace_process teams[3 + LANES_MAX] = {
+		{ .name = "blinksort",
+		  .origin_ns = origin_ns,
+		  .flows = flow_counted() },
 		{ .name = "read",
 		  .origin_ns = origin_ns,
 		  .lanes = reading->trace.lanes,
@@ -289,9 +292,9 @@ static int write_trace(const struct external *external, uint64_t origin_ns,
 		  .lanes = ordering->lanes,
 		  .lane_count = ordering->lane_count },
 	};
-	unsigned count = reading_traces(reading, origin_ns, teams + 2);
+	unsigned count = reading_traces(reading, origin_ns, teams + 3);
 
-	return sort_trace_write(ordering, teams, 2 + count, failure);
+	return sort_trace_write(ordering, teams, 3 + count, failure);
 }
 
 /* --- running -------------------------------------------------------------- */
@@ -393,6 +396,9 @@ static int commit(struct external *external, struct sorter_result *result,
 	int error = destination_finish(destination,
 				       external->ordering.next_record, failure);
 
+	/* The trace has all writes. */
+	if (error == 0 && trace->path)
+		error = sink_finish(destination->sink, failure);
 	if (error == 0 && trace->path)
 		error = write_trace(external, result->begin_ns, failure);
 	if (error == 0)

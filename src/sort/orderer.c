@@ -482,8 +482,10 @@ static bool do_chunk(struct orderer *orderer, unsigned worker,
 	stage_unit(&lane->clock, STAGE_GATHER, length_bytes);
 	atomic_fetch_add_explicit(&orderer->gathered_chunks, 1,
 				  memory_order_release);
-	if (!slot)
+	if (!slot) {
+		flow_add(FLOW_WRITE, begin_ns, length_bytes);
 		return true;
+	}
 
 	begin_ns = trace_begin(lane);
 	slot->clock = &lane->clock;

@@ -87,6 +87,7 @@ int sort_trace_write_own(const struct sort_trace *trace, uint64_t origin_ns,
 		.origin_ns = origin_ns,
 		.lanes = trace->lanes,
 		.lane_count = trace->lane_count,
+		.flows = flow_counted(),
 	};
 
 	return sort_trace_write(trace, &process, 1, failure);

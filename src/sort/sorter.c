@@ -594,6 +594,9 @@ static int commit(struct sorter *sorter, struct failure *failure)
 	struct sort_trace *trace = &sorter->trace;
 	int error = input_check(&sorter->input, failure);
 
+	/* The trace has all writes. */
+	if (error == 0 && trace->path)
+		error = sink_finish(&sorter->output.sink, failure);
 	if (error == 0 && trace->path)
 		error = sort_trace_write_own(trace, sorter->result->begin_ns,
 					     failure);

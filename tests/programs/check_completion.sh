@@ -170,7 +170,7 @@ case_verbs()
 	expect_all 'blinktune disks ' plan make
 	expect_some 'blinktune ' list explain plan apply confirm verify status \
 		revert run hold export disks
-	expect_some 'blinkreport ' compare model published
+	expect_some 'blinkreport ' compare model published rates
 }
 
 # The knobs and the profiles are files.

@@ -28,6 +28,7 @@ readonly TEST_SEAMS="
 	topology_read_nodes_under     the same
 	spindle_is_shared_under       the same
 	topology_distance_under       the same
+	flow_bins_add                 times of any kind
 	noise_probe_watch             a clock with known gaps
 	codec_pays                    disks and CPUs of any speed
 	external_request_memory_min   sorts in the least memory

@@ -69,7 +69,15 @@ static void trace_write_all__document(void **state)
 		"{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":1,"
 		"\"args\":{\"name\":\"thread 1\"}},\n"
 		"{\"name\":\"sort\",\"ph\":\"X\",\"pid\":1,\"tid\":1,"
-		"\"ts\":2000.001,\"dur\":0.000}\n"
+		"\"ts\":2000.001,\"dur\":0.000},\n"
+		"{\"name\":\"write\",\"ph\":\"C\",\"pid\":1,\"ts\":-9.000,"
+		"\"args\":{\"bytes/s\":7000000}},\n"
+		"{\"name\":\"write\",\"ph\":\"C\",\"pid\":1,\"ts\":-7.000,"
+		"\"args\":{\"bytes/s\":0}},\n"
+		"{\"name\":\"write\",\"ph\":\"C\",\"pid\":1,\"ts\":502.000,"
+		"\"args\":{\"bytes/s\":3000000}},\n"
+		"{\"name\":\"write\",\"ph\":\"C\",\"pid\":1,\"ts\":503.000,"
+		"\"args\":{\"bytes/s\":0}}\n"
 		"],\"otherData\":{\"lost_spans\":5}}\n";
 	struct trace_span first = { 9995, 11234, "read" };
 	struct trace_span second = { 2010001, 2010001, "sort" };
@@ -77,17 +85,21 @@ static void trace_write_all__document(void **state)
 		{ .spans = &first, .capacity = 1, .count = 1, .lost = 2 },
 		{ .spans = &second, .capacity = 1, .count = 1, .lost = 3 },
 	};
+	static struct flow_bins flows = { .width_ns = 1000, .first = 1 };
 	const struct trace_process process = {
 		.name = "blink\"sort",
 		.origin_ns = 10000,
 		.lanes = lanes,
 		.lane_count = 2,
+		.flows = &flows,
 	};
 	char *got = NULL;
 	size_t length;
 	FILE *stream = open_memstream(&got, &length);
 
 	(void)state;
+	flows.bytes[FLOW_WRITE][0] = flows.bytes[FLOW_WRITE][1] = 7;
+	flows.bytes[FLOW_WRITE][FLOW_BINS - 1] = 3;
 	assert_non_null(stream);
 	assert_int_equal(trace_write_all(stream, &process, 1), 0);
 	fclose(stream);

@@ -13,6 +13,7 @@
 #define LANES 3
 
 static struct trace_lane lanes[LANES];
+static struct flow_bins flows = { .width_ns = 1234, .first = 5678 }, flows_back;
 
 /* Lanes of 2, 0 and 5 spans. */
 static int set_up(void **state)
@@ -47,8 +48,13 @@ static void trace_pack__comes_back(void **state)
 	struct trace_lane *back;
 
 	(void)state;
-	trace_pack(lanes, LANES, bytes);
-	assert_int_equal(trace_unpack(bytes, byte_count, &back), LANES);
+	flows.bytes[0][0] = 1;
+	flows.bytes[1][7] = 2;
+	flows.bytes[FLOWS - 1][FLOW_BINS - 1] = 3;
+	trace_pack(lanes, LANES, &flows, bytes);
+	assert_int_equal(trace_unpack(bytes, byte_count, &back, &flows_back),
+			 LANES);
+	assert_memory_equal(&flows_back, &flows, sizeof(flows));
 	for (unsigned i = 0; i < LANES; i++) {
 		assert_int_equal(back[i].count, lanes[i].count);
 		assert_int_equal(back[i].lost, lanes[i].lost);
@@ -73,36 +79,56 @@ static void trace_unpack__refuses_what_is_cut_or_more(void **state)
 	struct trace_lane *back;
 
 	(void)state;
-	trace_pack(lanes, LANES, bytes);
+	trace_pack(lanes, LANES, &flows, bytes);
 	for (size_t cut = 0; cut < byte_count; cut++) {
 		uint8_t *copy = malloc(cut + 1);
 
 		memcpy(copy, bytes, cut);
-		assert_int_equal(trace_unpack(copy, cut, &back), -EINVAL);
+		assert_int_equal(trace_unpack(copy, cut, &back, &flows_back),
+				 -EINVAL);
 		free(copy);
 	}
-	assert_int_equal(trace_unpack(bytes, byte_count + 1, &back), -EINVAL);
+	assert_int_equal(
+		trace_unpack(bytes, byte_count + 1, &back, &flows_back),
+		-EINVAL);
 	free(bytes);
+}
+
+/* Returns what trace_unpack() does of a pack with so many bytes of lanes, which
+ * are those. */
+static int unpack(const uint8_t *lane_bytes, size_t count)
+{
+	static uint8_t bytes[16 + TRACE_PACK_FLOWS_BYTES];
+	struct trace_lane *back;
+	int lane_count;
+
+	memcpy(bytes, lane_bytes, count);
+	memset(bytes + count, 0, TRACE_PACK_FLOWS_BYTES);
+	lane_count = trace_unpack(bytes, count + TRACE_PACK_FLOWS_BYTES, &back,
+				  &flows_back);
+	if (lane_count >= 0)
+		trace_unpack_free(back, (unsigned)lane_count);
+	return lane_count;
 }
 
 static void trace_unpack__refuses_counts_that_cannot_be(void **state)
 {
 	uint8_t bytes[16];
-	struct trace_lane *back;
 
 	(void)state;
 	memset(bytes, 0xff, sizeof(bytes));
-	assert_int_equal(trace_unpack(bytes, 8, &back), -EINVAL);
+	assert_int_equal(unpack(bytes, 8), -EINVAL);
 	memset(bytes, 0, 8);
 	bytes[0] = 1;
-	assert_int_equal(trace_unpack(bytes, sizeof(bytes), &back), -EINVAL);
+	assert_int_equal(unpack(bytes, sizeof(bytes)), -EINVAL);
 	/* Two lanes have no room behind that. */
 	memset(bytes, 0, sizeof(bytes));
 	bytes[0] = 2;
-	assert_int_equal(trace_unpack(bytes, sizeof(bytes), &back), -EINVAL);
+	assert_int_equal(unpack(bytes, sizeof(bytes)), -EINVAL);
 	bytes[0] = 1;
-	assert_int_equal(trace_unpack(bytes, sizeof(bytes), &back), 1);
-	trace_unpack_free(back, 1);
+	assert_int_equal(unpack(bytes, sizeof(bytes)), 1);
+	/* A writer divides by it. */
+	assert_int_equal(flows_back.width_ns, 1);
 }
 
 static void trace_pack_bytes_max__is_what_is_packed(void **state)

@@ -13,6 +13,7 @@
 struct timelines {
 	struct trace_process processes[RANK_NODES_MAX];
 	struct trace_lane *unpacked[RANK_NODES_MAX]; /* owned, or NULL */
+	struct flow_bins *flows;		     /* [node_count], owned */
 	char names[RANK_NODES_MAX][NAME_BYTES];
 };
 
@@ -23,10 +24,13 @@ static void unpack(struct timelines *timelines,
 	size_t bytes =
 		(size_t)(gather->offset[node + 1] - gather->offset[node]);
 	int count = trace_unpack(gather->all + gather->offset[node], bytes,
-				 &timelines->unpacked[node]);
+				 &timelines->unpacked[node],
+				 &timelines->flows[node]);
 
 	if (count < 0)
 		timelines->unpacked[node] = NULL;
+	else
+		timelines->processes[node].flows = &timelines->flows[node];
 	timelines->processes[node].lanes = timelines->unpacked[node];
 	timelines->processes[node].lane_count = count < 0 ? 0 : (unsigned)count;
 }
@@ -54,8 +58,13 @@ static int write_all(const struct sort_trace *trace, const struct rank *rank,
 	struct timelines *timelines = calloc(1, sizeof(*timelines));
 	int error;
 
-	if (!timelines)
+	if (timelines)
+		timelines->flows =
+			calloc(rank->node_count, sizeof(*timelines->flows));
+	if (!timelines || !timelines->flows) {
+		free(timelines);
 		return failure_no_memory(failure);
+	}
 	for (unsigned i = 0; i < rank->node_count; i++) {
 		describe(timelines, rank, exchange, i, begin_ns);
 		unpack(timelines, gather, i);
@@ -66,6 +75,7 @@ static int write_all(const struct sort_trace *trace, const struct rank *rank,
 		if (timelines->unpacked[i])
 			trace_unpack_free(timelines->unpacked[i],
 					  timelines->processes[i].lane_count);
+	free(timelines->flows);
 	free(timelines);
 	return error;
 }
@@ -88,7 +98,7 @@ int cluster_trace_write(const struct sort_trace *trace, const struct rank *rank,
 	own = malloc(gather.own_bytes);
 	if (!own)
 		return failure_no_memory(failure);
-	trace_pack(trace->lanes, trace->lane_count, own);
+	trace_pack(trace->lanes, trace->lane_count, flow_counted(), own);
 	gather.own = own;
 	error = cluster_allgather(&gather, exchange, failure);
 	if (error == 0 && rank->rank == 0)

@@ -19,7 +19,7 @@ static void store_pair(uint8_t *bytes, uint32_t low, uint32_t high)
 
 size_t trace_pack_bytes(const struct trace_lane *lanes, unsigned lane_count)
 {
-	size_t bytes = HEAD_BYTES;
+	size_t bytes = HEAD_BYTES + TRACE_PACK_FLOWS_BYTES;
 
 	for (unsigned i = 0; i < lane_count; i++)
 		bytes += HEAD_BYTES + (size_t)lanes[i].count * SPAN_BYTES;
@@ -28,12 +28,30 @@ size_t trace_pack_bytes(const struct trace_lane *lanes, unsigned lane_count)
 
 size_t trace_pack_bytes_max(unsigned lane_count, uint32_t span_count)
 {
-	return HEAD_BYTES +
+	return HEAD_BYTES + TRACE_PACK_FLOWS_BYTES +
 	       lane_count * (HEAD_BYTES + (size_t)span_count * SPAN_BYTES);
 }
 
+static void pack_flows(const struct flow_bins *flows, uint8_t *bytes)
+{
+	store_le64(bytes, flows->width_ns);
+	store_le64(bytes + 8, flows->first);
+	for (unsigned i = 0; i < FLOWS * FLOW_BINS; i++)
+		store_le64(bytes + 16 + 8 * i,
+			   flows->bytes[i / FLOW_BINS][i % FLOW_BINS]);
+}
+
+static void unpack_flows(const uint8_t *bytes, struct flow_bins *flows)
+{
+	flows->width_ns = MAX(1, load_le64(bytes));
+	flows->first = load_le64(bytes + 8);
+	for (unsigned i = 0; i < FLOWS * FLOW_BINS; i++)
+		flows->bytes[i / FLOW_BINS][i % FLOW_BINS] =
+			load_le64(bytes + 16 + 8 * i);
+}
+
 void trace_pack(const struct trace_lane *lanes, unsigned lane_count,
-		uint8_t *bytes)
+		const struct flow_bins *flows, uint8_t *bytes)
 {
 	store_pair(bytes, lane_count, 0);
 	bytes += HEAD_BYTES;
@@ -52,6 +70,7 @@ void trace_pack(const struct trace_lane *lanes, unsigned lane_count,
 			bytes += SPAN_BYTES;
 		}
 	}
+	pack_flows(flows, bytes);
 }
 
 /* Unpack one lane.  Returns the bytes read; 0 if they are not a lane. */
@@ -82,12 +101,15 @@ static size_t unpack_lane(uint8_t *bytes, size_t byte_count,
 	return HEAD_BYTES + (size_t)count * SPAN_BYTES;
 }
 
-int trace_unpack(uint8_t *bytes, size_t byte_count, struct trace_lane **lanes)
+int trace_unpack(uint8_t *bytes, size_t byte_count, struct trace_lane **lanes,
+		 struct flow_bins *flows)
 {
 	uint64_t lane_count;
 
-	if (byte_count < HEAD_BYTES)
+	if (byte_count < HEAD_BYTES + TRACE_PACK_FLOWS_BYTES)
 		return -EINVAL;
+	byte_count -= TRACE_PACK_FLOWS_BYTES;
+	unpack_flows(bytes + byte_count, flows);
 	lane_count = load_le64(bytes);
 	/* Each lane has at least a head. */
 	if (lane_count > (byte_count - HEAD_BYTES) / HEAD_BYTES)

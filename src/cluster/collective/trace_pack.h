@@ -1,8 +1,10 @@
 /*
- * trace_pack.h - a process's spans as bytes, for another process to write out
+ * trace_pack.h - a process's spans and flows as bytes, for another process to
+ * write out
  *
  *      u32 lanes, u32 zero;  for each lane: u32 spans, u32 lost;  for each
- * span: u64 begin_ns, u64 end_ns, 16 bytes of label with zeros behind it
+ * span: u64 begin_ns, u64 end_ns, 16 bytes of label with zeros behind it;  of
+ * the flows: u64 width_ns, u64 first, for each flow a u64 for each bin
  *
  * all little endian.
  */
@@ -15,6 +17,7 @@
 #include "base/trace.h"
 
 #define TRACE_PACK_LABEL_BYTES 16
+#define TRACE_PACK_FLOWS_BYTES (8 * (2 + FLOWS * FLOW_BINS))
 
 size_t trace_pack_bytes(const struct trace_lane *lanes, unsigned lane_count);
 
@@ -23,7 +26,7 @@ size_t trace_pack_bytes_max(unsigned lane_count, uint32_t span_count);
 
 /* Write trace_pack_bytes() bytes.  Longer labels are cut. */
 void trace_pack(const struct trace_lane *lanes, unsigned lane_count,
-		uint8_t *bytes);
+		const struct flow_bins *flows, uint8_t *bytes);
 
 /*
  * Make lanes from packed bytes.  Their labels point into bytes, which must
@@ -31,9 +34,10 @@ void trace_pack(const struct trace_lane *lanes, unsigned lane_count,
  * trace_unpack_free(); -EINVAL if the bytes are not a packed trace; or -ENOMEM.
  * The bytes come from a peer and are not trusted: every count is checked, and
  * no more is allocated than the bytes can fill.  Times are taken as they are,
- * and labels end within their 16 bytes.
+ * but for a width of 0, and labels end within their 16 bytes.
  */
-int trace_unpack(uint8_t *bytes, size_t byte_count, struct trace_lane **lanes);
+int trace_unpack(uint8_t *bytes, size_t byte_count, struct trace_lane **lanes,
+		 struct flow_bins *flows);
 
 void trace_unpack_free(struct trace_lane *lanes, unsigned lane_count);
 

@@ -18,6 +18,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/flow.h"
 #include "exchange/mpi/mpi_state.h"
 
 #define TAG_CHUNK 2
@@ -177,6 +178,7 @@ static void take_chunks(struct mpi *x)
 		if (chunk->target == chunk->buffer)
 			copy_to_places(x, chunk);
 		x->base.counters.received_bytes += chunk->byte_count;
+		flow_add(FLOW_RECEIVE, 0, chunk->byte_count);
 		peer->in_prefix += chunk->byte_count;
 		x->in_first = (x->in_first + 1) % x->window;
 		x->in_count--;
@@ -254,6 +256,7 @@ static void end_chunk(struct mpi *x, unsigned slot, const MPI_Status *status,
 	if (slot >= x->window) {
 		peer->out_done_bytes += chunk->byte_count;
 		x->base.counters.sent_bytes += chunk->byte_count;
+		flow_add(FLOW_SEND, 0, chunk->byte_count);
 		x->out_count--;
 		return;
 	}

@@ -286,12 +286,15 @@ static void grant(struct udp *x)
 bool udp_receive_some(struct udp *x, uint64_t now_ns)
 {
 	uint64_t begin_ns = x->base.lane ? trace_begin(x->base.lane) : 0;
+	uint64_t before_bytes = x->base.counters.received_bytes;
 	unsigned batches = 0;
 
 	while (batches < BATCHES_AT_ONCE && receive_batch(x, now_ns) != 0)
 		batches++;
 	if (batches == 0)
 		return false;
+	flow_add(FLOW_RECEIVE, 0,
+		 x->base.counters.received_bytes - before_bytes);
 	if (x->base.lane)
 		trace_end(x->base.lane, begin_ns, "receive");
 	grant(x);

@@ -319,6 +319,7 @@ static void end_batch(struct udp *x)
 	}
 	x->base.counters.sent_datagrams += batch->segment_count;
 	x->base.counters.sent_bytes += batch->byte_count;
+	flow_add(FLOW_SEND, 0, batch->byte_count);
 	x->peers[batch->node].out.sent_bytes += batch->byte_count;
 	if (x->base.schedule == EXCHANGE_ROUNDS)
 		end_rounds(x);

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/flow.h"
 #include "io/pipe.h"
 #include "record/record.h"
 
@@ -160,6 +161,7 @@ static int64_t read_stream(struct stream_source *streams, uint8_t *target,
 			return got;
 		streams->bytes += (uint64_t)got;
 		streams->read_bytes += (uint64_t)got;
+		flow_add(FLOW_READ, 0, (uint64_t)got);
 		done += (uint64_t)got;
 		if (got == 0 && first_failure_stops(streams->failure))
 			return 0;

@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/flow.h"
 #include "io/file_io.h"
 
 _Static_assert(SCRATCH_DIRECTORIES_MAX <= 1 << 8, "the index has 8 bits");
@@ -68,6 +69,7 @@ static void end_write(struct run_sink *run, struct run_sink_slot *slot,
 			error ? 0 : slot->padded_bytes);
 	if (error == 0) {
 		scratch_written(run->scratch, &slot->place, slot->padded_bytes);
+		flow_add(FLOW_WRITE, 0, slot->padded_bytes);
 		slot->slot.state = RUN_SLOT_FREE;
 		return;
 	}

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/flow.h"
 #include "io/input/read_ahead.h"
 
 /* A plain read's bytes stay in L2 until the run is used. */
@@ -243,21 +244,25 @@ static int64_t wait_for_some(struct input_reader *reader,
 static int64_t bring_in(struct input_reader *reader, uint64_t records,
 			struct failure *failure)
 {
-	uint64_t walk_bytes = WALK_BYTES;
+	uint32_t record_size = reader->input->record_size;
+	uint64_t begin_ns = flow_clock();
+	int64_t count;
 
 	switch (reader->way) {
 	case INPUT_READ:
-		return read_some(reader, records, failure);
+		count = read_some(reader, records, failure);
+		break;
 	case INPUT_QUEUE:
 		return wait_for_some(reader, failure);
 	case INPUT_TOUCH:
-		walk_bytes = TOUCH_BYTES;
+		count = (int64_t)MIN(records,
+				     MAX(TOUCH_BYTES / record_size, 1u));
 		break;
-	case INPUT_WALK:
-		break;
+	default:
+		return (int64_t)MIN(records, MAX(WALK_BYTES / record_size, 1u));
 	}
-	return (int64_t)MIN(records,
-			    MAX(walk_bytes / reader->input->record_size, 1u));
+	flow_add(FLOW_READ, begin_ns, (uint64_t)MAX(count, 0) * record_size);
+	return count;
 }
 
 static int next_run(struct source_reader *source_reader, struct source_run *run,

@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "base/failure.h"
+#include "base/flow.h"
 #include "io/direct.h"
 #include "io/file_io.h"
 #include "io/input/sigbus.h"
@@ -114,6 +115,7 @@ static void land_one(struct read_ahead *ahead, struct io_uring_cqe *cqe)
 		slot->got_bytes = (uint32_t)cqe->res;
 	slot->landed = true;
 	stage_queue_end(&ahead->queue, slot->begin_ns, slot->got_bytes);
+	flow_add(FLOW_READ, 0, slot->got_bytes);
 	ahead->in_flight--;
 	io_uring_cqe_seen(&ahead->ring, cqe);
 }
@@ -169,6 +171,7 @@ static int read_rest(struct read_ahead *ahead, struct read_ahead_slot *slot,
 	if ((uint32_t)got < end - done)
 		return failure_set(failure, EXIT_FILE, extent->path, 0,
 				   SIGBUS_SHRANK);
+	flow_add(FLOW_READ, 0, (uint64_t)got);
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/flow.h"
 #include "io/file_io.h"
 #include "io/output/outdevice.h"
 #include "system/numa.h"
@@ -72,6 +73,7 @@ static int write_by_cache(const struct output_file *file, const uint8_t *bytes,
 {
 	int error = file_write_at(file->fd, bytes, length_bytes, offset_bytes);
 
+	flow_add(FLOW_WRITE, 0, length_bytes);
 	if (error == 0 && length_bytes > 0)
 		(void)sync_file_range(file->fd, (off_t)offset_bytes,
 				      (off_t)length_bytes,
@@ -111,6 +113,7 @@ static int write_shared_pages(const struct output *output,
 static void write_slot(struct output *output, struct sink_slot *slot)
 {
 	const struct output_file *file = &output->files[slot->part];
+	uint64_t begin_ns = flow_clock();
 	ssize_t written = 0;
 	int error;
 
@@ -121,6 +124,7 @@ static void write_slot(struct output *output, struct sink_slot *slot)
 	if (output->by_node)
 		numa_prefer_new(slot->node);
 	error = write_rest(file, slot, written);
+	flow_add(FLOW_WRITE, begin_ns, slot->length_bytes);
 	if (output->by_node)
 		numa_prefer_new(-1);
 	if (error) {
@@ -151,6 +155,7 @@ static bool store_slot(struct output *output, struct sink_slot *slot)
 	}
 	memcpy(file->pages.map + slot->offset_bytes, slot->data,
 	       slot->length_bytes);
+	flow_add(FLOW_WRITE, 0, slot->length_bytes);
 	release(output, slot, false);
 	return true;
 }
@@ -190,6 +195,7 @@ static void reap_slot(struct output *output)
 	error = write_rest(file, slot, written);
 	stage_queue_end(&output->sink.writes, slot->begin_ns,
 			slot->length_bytes);
+	flow_add(FLOW_WRITE, 0, slot->length_bytes);
 	slot->state = SLOT_FREE;
 	if (error)
 		fail(output, file, error);

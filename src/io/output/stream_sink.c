@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/flow.h"
 #include "io/pipe.h"
 
 /* States of a sink_slot. */
@@ -75,12 +76,14 @@ static struct sink_slot *find_next(struct stream_sink *stream)
 /* The lock is given up meanwhile. */
 static void write_slot(struct stream_sink *stream, struct sink_slot *slot)
 {
+	uint64_t begin_ns = flow_clock();
 	struct failure failure;
 	int error;
 
 	slot->begin_ns = stage_queue_begin(&stream->sink.writes);
 	pthread_mutex_unlock(&stream->lock);
 	error = pipe_write(stream->fd, slot->data, slot->length_bytes);
+	flow_add(FLOW_WRITE, begin_ns, slot->length_bytes);
 	pthread_mutex_lock(&stream->lock);
 	stage_queue_end(&stream->sink.writes, slot->begin_ns,
 			error ? 0 : slot->length_bytes);

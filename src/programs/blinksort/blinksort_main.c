@@ -10,6 +10,8 @@
 
 #include "base/argument_file.h"
 #include "base/base.h"
+#include "base/clock.h"
+#include "base/flow.h"
 #include "base/format.h"
 #include "base/log.h"
 #include "base/options.h"
@@ -713,6 +715,8 @@ int main(int argc, char **argv)
 	 * and a closed pipe one of the report. */
 	signal(SIGXFSZ, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
+	if (options.config.trace_path)
+		flow_begin(clock_now_ns());
 	switch (options.cluster.kind) {
 	case CLUSTER_MPI_RANK:
 		return sort_by_mpi(&options, &failure);

@@ -1,0 +1,1 @@
+"""Bytes a second over time, from timelines of sorts."""
