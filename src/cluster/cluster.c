@@ -21,17 +21,6 @@ static void add_ns(struct cluster *cluster, enum cluster_figure figure,
 
 /* --- a pass over the input ------------------------------------------------ */
 
-/* Called in the middle of a pass: other ranks may want to know that we are
- * alive. */
-static void serve(void *context)
-{
-	struct cluster *cluster = context;
-	struct failure failure;
-
-	if (exchange_serve(cluster->exchange, &failure) < 0)
-		first_failure_note(&cluster->first_failure, &failure);
-}
-
 static void begin_bucketing(struct cluster *cluster)
 {
 	const struct sort_wiring wiring = {
@@ -46,7 +35,7 @@ static void begin_bucketing(struct cluster *cluster)
 	const struct bucketing_config config = {
 		.source = &cluster->source,
 		.keeps_order = true,
-		.serve = serve,
+		.serve = cluster_serve,
 		.serve_context = cluster,
 	};
 
@@ -462,6 +451,8 @@ void cluster_free(struct cluster *cluster)
 			close(receive->sources[i].input_fd);
 	arena_unmap(&cluster->send.arena);
 	arena_unmap(&receive->arena);
+	arena_unmap(&cluster->compress.coders_arena);
+	arena_unmap(&cluster->compress.messages_arena);
 	arena_unmap(&cluster->memory);
 }
 

@@ -35,6 +35,7 @@
 #include "cluster/agreement/cluster_schedule.h"
 #include "cluster/collective/cluster_passes.h"
 #include "exchange/exchange.h"
+#include "external/plan/codec_choice.h"
 #include "external/external_sort.h"
 #include "net/rank.h"
 #include "sort/sort_config.h"
@@ -79,6 +80,17 @@ struct cluster_config {
 	void *exchange_context;
 };
 
+/* What an exchange in memory has compressed its records with, and why. */
+struct cluster_sending {
+	struct codec codec; /* CODEC_NONE: with nothing */
+	/* With CODEC_AUTO, if there was something to choose. */
+	struct codec_sample sample;
+	/* By the slowest link, in bytes a second, what a rank sends would take
+	 * without and with lz4; 0: some rank's sample has decided. */
+	uint64_t link_rate;
+	double none_ns, lz4_ns;
+};
+
 /* Valid if cluster_run() returned 0; failed, if it did not. */
 struct cluster_result {
 	struct sorter_result
@@ -95,6 +107,7 @@ struct cluster_result {
 	/* [rank]: bits as in cluster_roles_of(). */
 	uint8_t roles[RANK_NODES_MAX];
 	struct cluster_schedule schedule; /* what was done */
+	struct cluster_sending sending;	  /* in memory */
 	/* What a failure's name is kept in: the failure points to it. */
 	char failed[FAILURE_WHY_BYTES];
 	/* Rank 0 has those of all ranks, the others have their own only. */

@@ -652,7 +652,7 @@ static int learn_link(struct joint_sort *joint)
 	uint64_t since_ns = clock_now_ns();
 	int error = cluster_link_learn(&link, joint->cluster->hellos,
 				       &joint->cluster->rank, joint->exchange,
-				       joint->failure);
+				       UINT64_MAX, joint->failure);
 
 	joint->config.rates.link = link.own;
 	joint->config.least_link = link.least;

@@ -28,6 +28,14 @@ static_assert(1000 + PLAN_RECORDS_MAX / OVERSIZED_ENTRIES_PER_MS <=
 /* --- what all ranks get ----------------------------------------------------
  */
 
+/* Do the lengths of messages tell each rank how many records all ranks have for
+ * each other?  Not if the records are compressed. */
+static bool knows_all(const struct cluster *cluster)
+{
+	return exchange_knows_all(cluster->exchange) &&
+	       !cluster_compresses(cluster);
+}
+
 static uint64_t announced_records(const struct cluster *cluster,
 				  unsigned source, unsigned destination)
 {
@@ -43,7 +51,7 @@ static int check_sums(struct cluster *cluster, struct failure *failure)
 	unsigned count = cluster->rank.node_count;
 
 	/* What a rank announces to us alone is no more than its records. */
-	if (!exchange_knows_all(cluster->exchange))
+	if (!knows_all(cluster))
 		return 0;
 	for (unsigned from = 0; from < count; from++) {
 		uint64_t left = cluster->hellos[from].record_count;
@@ -92,10 +100,10 @@ static void count_shares(struct cluster *cluster)
 
 /* --- shares that ranks tell each other -------------------------------------
  *
- * Where ranks know only what comes to themselves there are two collectives of 8
- * bytes for each pair of ranks: each rank tells each other what it has for it,
- * and adds up what it hears; then each tells all its sum.  So no rank gets the
- * n * n numbers of which these are the sums (exchange_knows_all()).
+ * Where lengths do not tell it there are two collectives of 8 bytes for each
+ * pair of ranks: each rank tells each other what it has for it, and adds up
+ * what it hears; then each tells all its sum.  So no rank gets the n * n
+ * numbers of which these are the sums (knows_all()).
  */
 
 #define NUMBER_BYTES 8
@@ -107,12 +115,11 @@ number_length(const void *context, unsigned source, unsigned destination)
 	return (struct exchange_length){ NUMBER_BYTES, 1, 0 };
 }
 
-/* No sum of good numbers is more than the whole: one that is ends the run. */
+/* A rank has no more records for us than it has in all. */
 static int add_up_share(struct cluster *cluster,
 			const struct exchange_buffers *messages,
 			uint64_t *share)
 {
-	uint64_t whole = cluster->agreement.whole_count;
 	unsigned own = cluster->rank.rank;
 
 	*share = cluster->send.targets[own].count;
@@ -121,12 +128,13 @@ static int add_up_share(struct cluster *cluster,
 					    : load_le64(messages->all +
 							messages->offset[i]);
 
-		if (records > whole - *share)
+		if (records > cluster->hellos[i].record_count)
 			return exchange_blame(
 				cluster->exchange, i, cluster->failure,
-				"has %" PRIu64 " records for rank %u, of the "
-				"%" PRIu64 " that there are",
-				records, own, whole);
+				"has %" PRIu64 " records for rank %u, of its "
+				"%" PRIu64,
+				records, own, cluster->hellos[i].record_count);
+		cluster->receive.sources[i].record_count = records;
 		*share += records;
 	}
 	return 0;
@@ -185,15 +193,12 @@ static int read_shares(struct cluster *cluster, const uint64_t *told)
 }
 
 /* Each rank tells all others what it gets. */
-static int learn_shares(struct cluster *cluster)
+static int learn_shares(struct cluster *cluster, uint64_t share)
 {
-	uint64_t share, *told;
-	int error = learn_own(cluster, &share);
+	uint64_t *told;
+	int error = cluster_allgather_words(&cluster->rank, cluster->exchange,
+					    &share, 1, &told, cluster->failure);
 
-	if (error)
-		return error;
-	error = cluster_allgather_words(&cluster->rank, cluster->exchange,
-					&share, 1, &told, cluster->failure);
 	if (error == 0)
 		error = read_shares(cluster, told);
 	free(told);
@@ -211,19 +216,27 @@ static bool needs_shares(const struct cluster *cluster)
 		cluster->agreement.may_sample);
 }
 
-/* Learn what all ranks get before they announce what they send, if that is
- * needed and will not be announced. */
+/* Learn what comes to us, and what all ranks get, before the ranks announce
+ * what they send, if that is needed and will not be announced. */
 static int learn_needed_shares(struct cluster *cluster)
 {
-	return needs_shares(cluster) && !exchange_knows_all(cluster->exchange)
-		       ? learn_shares(cluster)
-		       : 0;
+	uint64_t share = 0;
+	int error = 0;
+
+	if (knows_all(cluster))
+		return 0;
+	if (needs_shares(cluster) || cluster_compresses(cluster))
+		error = learn_own(cluster, &share);
+	if (error == 0 && needs_shares(cluster))
+		error = learn_shares(cluster, share);
+	return error;
 }
 
-/* All have announced: some rank would get too much more than its part. */
+/* All ranks know all shares: some rank would get too much more than its part.
+ */
 static bool shares_are_skewed(struct cluster *cluster)
 {
-	if (needs_shares(cluster) && exchange_knows_all(cluster->exchange))
+	if (needs_shares(cluster) && knows_all(cluster))
 		count_shares(cluster);
 	return cluster->splitters.kind != SPLITTERS_SAMPLED &&
 	       cluster->agreement.may_sample &&
@@ -234,6 +247,7 @@ static bool shares_are_skewed(struct cluster *cluster)
 /* How the slots of a share are divided. */
 struct numbering {
 	uint64_t received;    /* records of other ranks */
+	uint64_t table_bytes; /* in the messages that bring them */
 	uint64_t lower_slots; /* of lower ranks, before our own input's */
 	uint64_t slots;
 };
@@ -257,6 +271,7 @@ static void number_slots(struct cluster *cluster, struct numbering *numbering)
 	*numbering = (struct numbering){ 0 };
 	for (unsigned i = 0; i < cluster->rank.node_count; i++) {
 		struct cluster_source *source = &cluster->receive.sources[i];
+		uint64_t told = source->record_count;
 
 		*source = (struct cluster_source){
 			.head_bytes = head_bytes,
@@ -268,8 +283,17 @@ static void number_slots(struct cluster *cluster, struct numbering *numbering)
 			continue;
 		}
 		source->record_count =
-			announced_records(cluster, i, cluster->rank.rank);
+			cluster_compresses(cluster)
+				? told
+				: announced_records(cluster, i,
+						    cluster->rank.rank);
+		source->table_bytes =
+			cluster_table_bytes(cluster, source->record_count);
+		source->stored_bytes = exchange_bytes(cluster->exchange, i,
+						      cluster->rank.rank) -
+				       head_bytes - source->table_bytes;
 		numbering->received += source->record_count;
+		numbering->table_bytes += source->table_bytes;
 		numbering->slots += slots_of(cluster, i);
 	}
 }
@@ -295,8 +319,9 @@ static void take_share(struct cluster *cluster, uint64_t record_count)
 			CACHE_PAIR_BYTES);
 		if (i == cluster->rank.rank)
 			continue;
-		source->head = arena_take_used(arena, &left, source->head_bytes,
-					       CACHE_PAIR_BYTES);
+		source->head = arena_take_used(
+			arena, &left, source->head_bytes + source->table_bytes,
+			CACHE_PAIR_BYTES);
 		source->entries =
 			arena_take_used(arena, &left, source->record_count * 8,
 					CACHE_PAIR_BYTES);
@@ -306,16 +331,19 @@ static void take_share(struct cluster *cluster, uint64_t record_count)
 }
 
 /* What take_share() takes of memory, without what the plan has already. */
-static uint64_t share_bytes(const struct cluster *cluster, uint64_t received)
+static uint64_t share_bytes(const struct cluster *cluster,
+			    const struct numbering *numbering)
 {
-	return received * 8 +
+	return numbering->received * 8 + numbering->table_bytes +
 	       (uint64_t)cluster->rank.node_count *
 		       (8 * (uint64_t)cluster->receive.bucket_count + 4);
 }
 
-static int plan_share(struct cluster *cluster, uint64_t received,
-		      uint64_t slot_count, struct failure *failure)
+static int plan_share(struct cluster *cluster,
+		      const struct numbering *numbering,
+		      struct failure *failure)
 {
+	uint64_t received = numbering->received;
 	const struct output *output = &cluster->output.output;
 	struct plan *plan = &cluster->receive.plan;
 	uint64_t needed;
@@ -325,7 +353,7 @@ static int plan_share(struct cluster *cluster, uint64_t received,
 	struct plan_request request = {
 		.shape = cluster->sort_config->shape,
 		.record_count = received + own->count,
-		.slot_count = slot_count,
+		.slot_count = numbering->slots,
 		.worker_count = workers,
 		.chunk_bytes_max = output_chunk_bytes_max(output),
 		.staging_slots = output_slots_wanted(output, workers),
@@ -335,7 +363,7 @@ static int plan_share(struct cluster *cluster, uint64_t received,
 
 	if (error)
 		return error;
-	needed = plan->memory_bytes + share_bytes(cluster, received);
+	needed = plan->memory_bytes + share_bytes(cluster, numbering);
 	error = sort_setup_arena(
 		&cluster->receive.arena, needed,
 		3 * (uint64_t)cluster->rank.node_count +
@@ -346,6 +374,8 @@ static int plan_share(struct cluster *cluster, uint64_t received,
 		return error;
 	plan->memory_bytes =
 		needed + cluster->plan.memory_bytes +
+		cluster->compress.coders_arena.size_bytes +
+		cluster->compress.messages_arena.size_bytes +
 		(cluster_is_by_reference(cluster)
 			 ? 0
 			 : received * cluster->sort_config->shape.size);
@@ -490,10 +520,13 @@ static int make_room(struct cluster *cluster, struct failure *failure)
 	receive->bucket_count = share_end_bucket(cut) - receive->first_bucket;
 	number_slots(cluster, &numbering);
 	record_count += numbering.received;
-	error = open_output(cluster, record_count, failure);
+	error = cluster_compresses(cluster)
+			? cluster_compress_check(cluster, failure)
+			: 0;
 	if (error == 0)
-		error = plan_share(cluster, numbering.received, numbering.slots,
-				   failure);
+		error = open_output(cluster, record_count, failure);
+	if (error == 0)
+		error = plan_share(cluster, &numbering, failure);
 	if (error)
 		return error;
 	take_share(cluster, record_count);
@@ -504,17 +537,25 @@ static int make_room(struct cluster *cluster, struct failure *failure)
 /* --- messages --------------------------------------------------------------
  */
 
-/* A rank's records, or none of them. */
+/* A rank's records, or none of them.  All ranks know no more of compressed ones
+ * than that they are not longer; cluster_compress_check() does. */
 static struct exchange_length length_of(const void *context, unsigned source,
 					unsigned destination)
 {
 	const struct cluster *cluster = context;
-
-	return (struct exchange_length){
+	uint64_t records = cluster->hellos[source].record_count;
+	struct exchange_length length = {
 		.head_bytes = cluster->send.targets[destination].head_bytes,
 		.unit_bytes = cluster_unit_bytes(cluster),
-		.unit_count_max = cluster->hellos[source].record_count,
+		.unit_count_max = records,
 	};
+
+	if (cluster_compresses(cluster)) {
+		length.unit_count_max *= length.unit_bytes;
+		length.unit_count_max += cluster_table_bytes(cluster, records);
+		length.unit_bytes = 1;
+	}
+	return length;
 }
 
 /* --- arriving ------------------------------------------------------------- */
@@ -600,7 +641,7 @@ static int prepare(void *context, const uint64_t *receive_bytes,
 	(void)receive_bytes;
 	if (error)
 		return error;
-	if (shares_are_skewed(cluster))
+	if (knows_all(cluster) && shares_are_skewed(cluster))
 		return begin_discarding(cluster, failure);
 	error = make_room(cluster, failure);
 	if (error)
@@ -632,21 +673,21 @@ static uint8_t *place(void *context, unsigned node, uint64_t offset,
 	struct cluster *cluster = context;
 	const struct cluster_source *source = &cluster->receive.sources[node];
 	uint32_t record_size = cluster->sort_config->shape.size;
+	uint64_t end_slot = source->first_slot + source->record_count;
+	uint64_t before = source->head_bytes + source->table_bytes;
 
 	if (cluster->receive.discards) {
 		*room = DISCARD_BYTES;
 		return cluster->receive.discard_buffer;
 	}
-	if (offset < source->head_bytes) {
-		*room = source->head_bytes - offset;
+	if (offset < before) {
+		*room = before - offset;
 		return source->head + offset;
 	}
-	offset -= source->head_bytes;
-	*room = source->record_count * cluster_unit_bytes(cluster) - offset;
+	*room = source->stored_bytes - (offset - before);
 	if (cluster_is_by_reference(cluster))
-		return (uint8_t *)source->entries + offset;
-	return cluster->receive.base + source->first_slot * record_size +
-	       offset;
+		return (uint8_t *)source->entries + (offset - before);
+	return cluster->receive.base + end_slot * record_size - *room;
 }
 
 /* False: a record has a key of another bucket. */
@@ -721,7 +762,11 @@ static void arrived(void *context, unsigned node, uint64_t prefix_bytes,
 	    first_failure_stops(&cluster->first_failure))
 		return;
 	begin_ns = trace_begin(lane);
-	lie = take_prefix(cluster, node, prefix_bytes);
+	lie = cluster_compresses(cluster)
+		      ? cluster_decompress(cluster, node, &prefix_bytes)
+		      : NULL;
+	if (!lie)
+		lie = take_prefix(cluster, node, prefix_bytes);
 	if (lie) {
 		struct failure failure;
 
@@ -802,6 +847,21 @@ static int order_without_duplicates(struct cluster *cluster)
 	return order_chunks(cluster);
 }
 
+/* Before the exchange: choose a codec, and learn what will not be announced. If
+ * that shows that the shares are too unequal, there is no exchange. */
+static int make_ready(struct cluster *cluster)
+{
+	int error = cluster_compress_choose(cluster);
+
+	if (error == 0)
+		error = learn_needed_shares(cluster);
+	cluster->receive.discards =
+		error == 0 && !knows_all(cluster) && shares_are_skewed(cluster);
+	return error || cluster->receive.discards
+		       ? error
+		       : cluster_compress_messages(cluster);
+}
+
 int cluster_exchange(struct cluster *cluster)
 {
 	struct exchange_collective collective = {
@@ -816,13 +876,13 @@ int cluster_exchange(struct cluster *cluster)
 	};
 	bool drops_duplicates = cluster->sort_config->unique;
 	uint64_t begin_ns = clock_now_ns();
-	int error = learn_needed_shares(cluster);
+	int error = make_ready(cluster);
 
-	cluster->receive.discards = false;
 	cluster->result->sort.bucketed_ns = begin_ns;
-	if (error == 0)
-		error = exchange_begin(cluster->exchange, &collective,
-				       cluster->failure);
+	if (error || cluster->receive.discards)
+		return error;
+	error = exchange_begin(cluster->exchange, &collective,
+			       cluster->failure);
 	if (error == 0)
 		error = exchange_receive(cluster->exchange, cluster->failure);
 	cluster_report_add_ns(cluster->report, CLUSTER_EXCHANGE_NS, begin_ns);

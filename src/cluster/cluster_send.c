@@ -7,8 +7,9 @@
  * A message has a head: the number of records that each bucket of the
  * receiver's share gets from us (u32, little endian), and the digest of the
  * division of the keys (u64), which is the same on all ranks unless one of them
- * errs.  Behind the head are the records; or, if records are sent by reference,
- * their entries (u64), with slots of our input.
+ * errs.  Behind the head are the records, which cluster_compress.c may have
+ * compressed; or, if records are sent by reference, their entries (u64), with
+ * slots of our input.
  */
 #include <sodium.h>
 #include <stdlib.h>
@@ -57,6 +58,15 @@ int cluster_send_compact(struct cluster *cluster)
 	}
 	send->start[set.bucket_count] = start;
 	return error;
+}
+
+void cluster_serve(void *context)
+{
+	struct cluster *cluster = context;
+	struct failure failure;
+
+	if (exchange_serve(cluster->exchange, &failure) < 0)
+		first_failure_note(&cluster->first_failure, &failure);
 }
 
 /* --- what all ranks must have alike --------------------------------------- */
@@ -196,13 +206,26 @@ int cluster_send_build_messages(struct cluster *cluster)
 	return 0;
 }
 
+void cluster_send_read_records(const struct cluster *cluster, unsigned node,
+			       uint64_t offset, uint8_t *bytes,
+			       size_t byte_count)
+{
+	const struct cluster_send *send = &cluster->send;
+	uint32_t record_size = cluster->sort_config->shape.size;
+
+	gather_bytes(send->gather, bytes, byte_count, cluster->input.base,
+		     record_size,
+		     send->entries + send->targets[node].first +
+			     offset / record_size,
+		     (uint32_t)(offset % record_size), send->index_mask);
+}
+
 void cluster_send_read(const struct cluster *cluster, unsigned node,
 		       uint64_t offset, uint8_t *bytes, size_t byte_count)
 {
 	const struct cluster_send *send = &cluster->send;
 	const struct cluster_target *target = &send->targets[node];
 	const uint64_t *entries = send->entries + target->first;
-	uint32_t record_size = cluster->sort_config->shape.size;
 
 	if (offset < target->head_bytes) {
 		size_t part = MIN(byte_count, target->head_bytes - offset);
@@ -215,11 +238,11 @@ void cluster_send_read(const struct cluster *cluster, unsigned node,
 	if (byte_count == 0)
 		return;
 	offset -= target->head_bytes;
-	if (cluster_is_by_reference(cluster)) {
+	if (cluster_is_by_reference(cluster))
 		memcpy(bytes, (const uint8_t *)entries + offset, byte_count);
-		return;
-	}
-	gather_bytes(send->gather, bytes, byte_count, cluster->input.base,
-		     record_size, entries + offset / record_size,
-		     (uint32_t)(offset % record_size), send->index_mask);
+	else if (cluster_compresses(cluster))
+		memcpy(bytes, target->compressed + offset, byte_count);
+	else
+		cluster_send_read_records(cluster, node, offset, bytes,
+					  byte_count);
 }

@@ -6,6 +6,7 @@
  *      cluster_sample.c     splitters from a sample, cuts from counts
  *      cluster_send.c       our records in bucket order, and the messages
  *      cluster_receive.c    our share: room for it, what arrives, its order
+ *      cluster_compress.c   records that are compressed before they are sent
  *      cluster_by_reference.c  records that are read where they are
  *      cluster_output.c     files of our own, or one of all ranks
  *      cluster_external.c   all of it, for what does not fit into memory
@@ -54,6 +55,9 @@ struct cluster_target {
 	uint64_t head_bytes;
 	uint32_t first; /* its first record in entries */
 	uint32_t count; /* of records */
+
+	/* Written by cluster_compress.c, if records are compressed. */
+	uint8_t *compressed; /* the table, and the blocks as they are sent */
 };
 
 /* Our own records in bucket order, and the messages that take them away. */
@@ -88,14 +92,20 @@ struct cluster_output {
 /* What one rank sends us (cluster_send.c). */
 struct cluster_source {
 	/* Written by cluster_receive.c. */
-	uint8_t *head;
+	uint8_t *head; /* and the table of compressed blocks behind it */
 	uint64_t head_bytes;
+	uint64_t table_bytes;
+	uint64_t stored_bytes; /* of its records, as they are sent */
 	uint64_t record_count;
 	uint64_t first_slot; /* of its records, in the share's numbering */
 	uint64_t *entries;   /* of its records */
 	uint32_t *start;     /* [bucket] of the share, and one more */
 	bool has_head;
 	uint32_t complete_count; /* buckets whose records have all arrived */
+
+	/* Written by cluster_compress.c. */
+	uint64_t taken_blocks; /* that have been decompressed */
+	uint64_t taken_bytes;  /* of them, as they were sent */
 
 	/* Written by cluster_by_reference.c. */
 	int input_fd; /* the rank's mapped input; 0: none */
@@ -121,6 +131,22 @@ struct cluster_receive {
 	struct cluster_source *sources;
 	uint64_t *shares; /* records that each rank gets, if that is needed */
 	struct bucket_run *runs; /* of the bucket set */
+};
+
+/* What a worker compresses with.
+ * Written by cluster_compress.c. */
+struct cluster_coder {
+	struct codec_encoder encoder;
+	uint8_t *block; /* of records; later, what is to be decompressed */
+};
+
+/* Written by cluster_compress.c. */
+struct cluster_compress {
+	bool is_chosen;
+	struct codec codec; /* CODEC_NONE: records are sent as they are */
+	struct arena coders_arena, messages_arena; /* owned */
+	struct cluster_coder coders[THREAD_POOL_WORKERS_MAX];
+	struct codec_decoder decoder;
 };
 
 /* Phases of the exchange that all ranks must come to. */
@@ -161,6 +187,7 @@ struct cluster {
 	struct bucketing bucketing;
 	struct cluster_sample sample;
 	struct cluster_send send;
+	struct cluster_compress compress;
 	struct cluster_receive receive;
 	struct orderer orderer;
 	struct cluster_output output;
@@ -224,6 +251,35 @@ int cluster_send_build_messages(struct cluster *cluster);
 /* Copy bytes of the message to a rank, for the exchange. */
 void cluster_send_read(const struct cluster *cluster, unsigned node,
 		       uint64_t offset, uint8_t *bytes, size_t byte_count);
+/* Thread 0 works for long: other ranks may want to know that we are alive. */
+void cluster_serve(void *cluster);
+/* Copy bytes of the records that go to a rank. */
+void cluster_send_read_records(const struct cluster *cluster, unsigned node,
+			       uint64_t offset, uint8_t *bytes,
+			       size_t byte_count);
+
+/* --- cluster_compress.c ----------------------------------------------------
+ */
+
+static inline bool cluster_compresses(const struct cluster *cluster)
+{
+	return cluster->compress.codec.kind != CODEC_NONE;
+}
+
+/* All ranks, when the messages have been built: choose the codec, once. */
+int cluster_compress_choose(struct cluster *cluster);
+/* Compress the messages, if so chosen, and set their sizes. */
+int cluster_compress_messages(struct cluster *cluster);
+/* Bytes of the table in a message of so many records; 0 if they are not
+ * compressed. */
+uint64_t cluster_table_bytes(const struct cluster *cluster, uint64_t records);
+/* Are all messages to us announced as their records may have become? */
+int cluster_compress_check(struct cluster *cluster, struct failure *failure);
+/* Decompress what is whole of a message that has come up to *prefix_bytes,
+ * which becomes the prefix of the head and the records.  NULL, or what is wrong
+ * with the message. */
+const char *cluster_decompress(struct cluster *cluster, unsigned node,
+			       uint64_t *prefix_bytes);
 
 /* --- cluster_output.c ------------------------------------------------------
  */

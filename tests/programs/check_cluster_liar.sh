@@ -234,6 +234,80 @@ case_kept()
 	lies --unique payload:2:1:set:0xff
 }
 
+# --- compressed records -------------------------------------------------------------
+#
+# Collectives: 1 samples, 2 how many records each rank has for each, 3 what each gets,
+# 4 the records.  Of these the first words are counts of buckets and the digest of 64
+# bits; then the table has a word for each block.
+
+# find_table: the first word of the table, in $table
+find_table()
+{
+	local pids=() statuses=() job deadline_s
+	local options=(--compress=lz4 --json)
+
+	run_with 1
+	wait_ranks 0 1 2
+	[ "${statuses[*]}" = "0 0 0" ] || fail "${statuses[*]}: $(cat err.*)"
+	expect_whole 3 "${1:-$SCRATCH/want}"
+	expect_match '"compress": "lz4"' said.0
+	table=$(python3 -c 'import json
+print(json.load(open("said.0"))["buckets"] // 3 + 2)')
+	rm out.*
+}
+
+# (Shares that do not add up are no rank's alone.)
+case_compressed()
+{
+	local lie table number
+
+	find_table
+	for lie in set:0 set:-1 add:1 add:-1 add:1000000; do
+		words='sends blocks of impossible lengths' \
+			lies --compress=lz4 "payload:4:$table:$lie"
+	done
+	for lie in set:0 add:1 add:-1; do
+		for number in 2 3; do
+			finder='.*(no rank gets|gets) [0-9]+ ' \
+				lies --compress=lz4 "payload:$number:0:$lie"
+		done
+		# Where a sample divides the keys, nobody asks for shares.
+		lies "--splitters=sampled --compress=lz4" "payload:4:0:$lie"
+	done
+	finder='.*has [0-9]+ records for rank [0-9], of its 1000$' \
+		lies --compress=lz4 payload:2:0:set:-1
+	lies --compress=lz4 payload:4:0:add:1
+	# All others then send their records as they are.
+	lies --compress=lz4 payload:1:0:set:0
+}
+
+# What is no block, of each codec; and blocks whose lengths add up, but of which one
+# is longer than its records.
+case_compressed_blocks()
+{
+	local codec lie word block=() table whole=$SCRATCH/large
+
+	find_table "$SCRATCH/want_large"
+	for lie in set:0 set:-1 add:1 add:-1; do
+		lies --compress=lz4 "total:4:1:$lie"
+	done
+	# More than the records; and not all of the table.
+	for lie in add:3000000 set:$((4 * table + 1)); do
+		finder='.*announces [0-9]+ bytes for [0-9]+ records$' \
+			lies --compress=lz4 "total:4:1:$lie"
+	done
+	words='sends blocks of impossible lengths' \
+		lies --compress=lz4 "payload:4:$table:add:36000" \
+		"payload:4:$((table + 1)):add:-36000"
+	for ((word = table + 60; word < table + 90; word++)); do
+		block+=("payload:4:$word:set:-1")
+	done
+	for codec in lz4 zstd; do
+		finder='.*sent a (block that cannot be|record whose key is)' \
+			lies --compress="$codec" "${block[@]}"
+	done
+}
+
 # --- what a STATUS says -----------------------------------------------------------
 
 # Silence that would outlast any deadline.
@@ -705,6 +779,8 @@ check division patiently case_division
 check hello patiently case_hello
 check trace patiently case_trace
 check kept patiently case_kept
+check compressed patiently case_compressed
+check compressed_blocks patiently case_compressed_blocks
 check busy patiently case_busy
 check stuck patiently case_stuck
 check stuck_once patiently case_stuck_once

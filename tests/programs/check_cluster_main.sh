@@ -549,7 +549,18 @@ case_json()
 	END
 }
 
+# On one machine there is no link that --compress=auto would look at.
+case_not_compressed()
+{
+	"$BIN/blinkgen" -a 400000 whole
+	cut_input whole 100 2 even
+	cluster_run 2 --json --compress=auto
+	expect_done
+	expect_match '"compress\\": \\"none\\", \\"compress_choice\\": null' report
+}
+
 check json case_json
+check not_compressed case_not_compressed
 check statuses_by_memory case_statuses_by_memory
 
 # --- one file of all ----------------------------------------------------------

@@ -128,6 +128,58 @@ case_damaged()
 	drop_rules
 }
 
+# read_compressed: what the ranks have compressed their records with, as $codec; how
+# many bytes these were, as $plain, how many all ranks have sent, as $sent, and the
+# rate of their slowest link, as $rate
+read_compressed()
+{
+	read -r codec plain sent rate < <(python3 - <<-'END'
+		import json
+		node = json.load(open("report"))["nodes"][0]
+		sort = json.loads(node["stdout"])
+		print(sort["compress"],
+		      sum(rank["plain_bytes"] for rank in sort["ranks"]),
+		      sum(rank["sent_bytes"] for rank in sort["ranks"]),
+		      sort["compress_choice"]["link_rate"])
+	END
+	)
+}
+
+# By the rate of the link and what lz4 makes of the records: ascii ones shrink, and
+# binary ones do not.
+case_compressed()
+{
+	local codec plain sent rate kind
+
+	for kind in -a ""; do
+		"$BIN/blinkgen" ${kind:+"$kind"} 480000 whole
+		expect_sorted whole -o want
+		cut_input whole 100 "$RANKS" even
+		expect_cluster "$RANKS" want --json --compress=auto
+		read_compressed
+		if [ "$kind" = -a ]; then
+			[ "$codec $((sent < plain * 6 / 10))" = "lz4 1" ] ||
+				fail "$codec: $sent of $plain bytes"
+		else
+			[ "$codec $plain $rate" = "none 0 None" ] ||
+				fail "$codec: $plain, $rate"
+		fi
+	done
+}
+
+# The link is told to be so fast that lz4 would only take time.
+case_not_compressed()
+{
+	local codec plain sent rate
+
+	"$BIN/blinkgen" -a 480000 whole
+	expect_sorted whole -o want
+	cut_input whole 100 "$RANKS" even
+	expect_cluster "$RANKS" want --json --compress=auto --link-rate=1000Gbit
+	read_compressed
+	[ "$codec $plain" = "none 0" ] || fail "$codec: $plain"
+}
+
 check_losses()
 {
 	local mtu percent
@@ -148,6 +200,9 @@ check_losses()
 					case_exact
 				drop_rules 2>/dev/null || true
 			done
+			check "lost_compressed_$mtu" \
+				case_lost 5 case_exact --compress=lz4
+			drop_rules 2>/dev/null || true
 			check "lost_beyond_memory_$mtu" \
 				case_lost 1 case_beyond_memory
 			drop_rules 2>/dev/null || true
@@ -600,6 +655,8 @@ check_faults()
 	fi
 	check_job rate "$FAULT_COUNT" || return 0
 	check overrun case_overrun
+	check compressed case_compressed
+	check not_compressed case_not_compressed
 	check absent case_absent
 	for how in killed stopped; do
 		check "$how" case_process_gone "$how"

@@ -139,6 +139,9 @@ case_schedules()
 	for ranks in 7 8; do
 		cut_input whole 100 "$ranks" random
 		expect_mpi_by grid=2x4 "$1" "$ranks"
+		# Compressed records go the same ways.
+		expect_mpi_by grid=2x4 "$1" "$ranks" --compress=lz4
+		expect_mpi_by rounds "$1" "$ranks" --compress=zstd
 	done
 	cut_input whole 100 4 even
 	expect_no_schedule "$1" 4 grid=2x4 "a grid of 2x4 has no place "

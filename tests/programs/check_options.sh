@@ -340,8 +340,8 @@ to 65535" blinksort --explain --suppose="3:5,$suppose"
 from 1 to 4096" blinksort --explain --suppose=3:5,mtu=576,senders=0
 	for suppose in mtu '' link=1 =1; do
 		refused "--suppose=3:5,$suppose: '${suppose%=*}' is not mtu, \
-overhead, latency-ns, senders, receivers, shared-cpus, memory-read, memory-copy \
-or start-ns, with =NUMBER" blinksort --explain --suppose="3:5,$suppose"
+overhead, latency-ns, senders, receivers, shared-cpus, memory-read, memory-copy, \
+start-ns or compressed, with =NUMBER" blinksort --explain --suppose="3:5,$suppose"
 	done
 	refused "--suppose=3:5,mtu=576,mtu=1500: mtu is given twice" \
 		blinksort --explain --suppose=3:5,mtu=576,mtu=1500

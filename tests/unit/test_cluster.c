@@ -38,6 +38,8 @@ struct job {
 	enum cluster_by_reference by_reference;
 	unsigned threads;
 	bool unique;
+	struct codec codec;
+	uint64_t memory_bytes; /* 0: what there is */
 };
 
 struct rank_thread {
@@ -46,6 +48,7 @@ struct rank_thread {
 	const char *input_path, *output_path;
 	struct sorter_config config;
 	struct cluster_config cluster_config;
+	struct external_config external;
 	struct cluster *cluster;
 	struct cluster_result result;
 	struct failure failure;
@@ -165,17 +168,20 @@ static void configure(const struct job *job, unsigned number)
 		.output_count = 1,
 		.shape = RECORD_SHAPE_OF_SLICE(RECORD_BYTES, 0, KEY_BYTES),
 		.threads = job->threads,
+		.memory_bytes = job->memory_bytes,
 		.splitters = job->splitters,
 		.unique = job->unique,
 		.kernel = cpu_level_detect(),
 		.checksum = true,
 	};
+	rank->external.codec = job->codec;
 	rank->cluster_config = (struct cluster_config){
 		.rank = { .nodes = job->rank_count == 2 ? two_hosts : hosts,
 			  .rank = rank->number,
 			  .key_path = key_path },
 		.schedule = { .kind = EXCHANGE_AUTO },
 		.by_reference = job->by_reference,
+		.external = &rank->external,
 		.deadline_ns = DEADLINE_NS,
 		.open_exchange = memory_open,
 		.exchange_context = &hub,
@@ -336,6 +342,67 @@ static void cluster__parts_of_any_size(void **state)
 	}
 }
 
+/* Figures of all ranks: the sum. */
+static uint64_t figure(const struct job *job, enum cluster_figure figure)
+{
+	uint64_t sum = 0;
+
+	for (unsigned r = 0; r < job->rank_count; r++)
+		sum += ranks[0].result.reports[r].figures[figure];
+	return sum;
+}
+
+/* Records that shrink, whatever their keys are: in blocks of which the last one
+ * is shorter, or is the only one. */
+static void cluster__compressed(void **state)
+{
+	static const unsigned counts[][RANKS_MAX] = {
+		{ 20000, 19993, 9000 }, { 300, 0, 2 }, { 0, 20000, 0 }, { 0 }
+	};
+	static const struct codec codecs[] = { { CODEC_LZ4, 0 },
+					       { CODEC_ZSTD, 3 } };
+	struct job job = { .rank_count = 3 };
+
+	(void)state;
+	for (unsigned i = 0; i < 2 * 4 * ARRAY_LEN(counts); i++) {
+		uint64_t plain_bytes;
+
+		job.codec = codecs[i % 2];
+		job.threads = 1 + i % 2;
+		job.keys = (enum keys)(i / 2 % 4);
+		job.unique = i % 3 == 0;
+		memcpy(job.counts, counts[i / 8], sizeof(job.counts));
+		run(&job);
+		plain_bytes = figure(&job, CLUSTER_PLAIN_BYTES);
+		assert_int_equal(ranks[0].result.sending.codec.kind,
+				 job.codec.kind);
+		if (i / 8 == 0)
+			assert_in_range(figure(&job, CLUSTER_RECORDS_IN), 1,
+					2 * plain_bytes / RECORD_BYTES);
+	}
+}
+
+/* Neither references, nor what there is no memory for. */
+static void cluster__not_compressed(void **state)
+{
+	struct job job = { .rank_count = 2,
+			   .counts = { 20000, 20000 },
+			   .threads = 1,
+			   .codec = { CODEC_LZ4, 0 },
+			   .by_reference = CLUSTER_BY_REFERENCE_YES };
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		run(&job);
+		assert_int_equal(ranks[0].result.sending.codec.kind,
+				 CODEC_NONE);
+		assert_int_equal(figure(&job, CLUSTER_PLAIN_BYTES), 0);
+		assert_int_equal(ranks[0].result.sort.place, SORT_IN_MEMORY);
+		job.by_reference = CLUSTER_BY_REFERENCE_NO;
+		job.memory_bytes = 2500000;
+	}
+}
+
 /* The culprit keeps its own failure, the other rank names the culprit, and no
  * output is there. */
 static void check_failed(unsigned culprit, enum exit_status status,
@@ -427,6 +494,8 @@ int main(void)
 		cmocka_unit_test(cluster__few_keys),
 		cmocka_unit_test(cluster__equal_keys),
 		cmocka_unit_test(cluster__parts_of_any_size),
+		cmocka_unit_test(cluster__compressed),
+		cmocka_unit_test(cluster__not_compressed),
 		cmocka_unit_test(cluster__no_input),
 		cmocka_unit_test(cluster__no_output),
 	};

@@ -30,6 +30,7 @@ struct rank_thread {
 static struct memory_hub hub;
 static struct rank_thread ranks[RANKS];
 static struct cluster_hello hellos[RANKS];
+static uint64_t step_bytes_max = UINT64_MAX;
 
 static void *run_rank(void *context)
 {
@@ -45,7 +46,8 @@ static void *run_rank(void *context)
 	own->error = exchange_join(exchange, &own->failure);
 	if (own->error == 0)
 		own->error = cluster_link_learn(&own->link, hellos, &own->rank,
-						exchange, &own->failure);
+						exchange, step_bytes_max,
+						&own->failure);
 	own->collectives = exchange->epoch;
 	exchange_close(exchange);
 	return NULL;
@@ -132,6 +134,24 @@ static void cluster_link__measured(void **state)
 	}
 }
 
+/* Only the first step is short enough. */
+static void cluster_link__measured_shortly(void **state)
+{
+	static const uint64_t told[RANKS] = { 0 };
+	static const enum cluster_link_wish wishes[RANKS] = {
+		CLUSTER_LINK_UNKNOWN
+	};
+
+	(void)state;
+	step_bytes_max = 2 * CLUSTER_LINK_BYTES_MIN;
+	learn(told, wishes);
+	step_bytes_max = UINT64_MAX;
+	for (unsigned i = 0; i < RANKS; i++) {
+		assert_true(ranks[i].link.own > 0);
+		assert_int_equal(ranks[i].collectives, 2);
+	}
+}
+
 static void cluster_link__least_of_all(void **state)
 {
 	static const uint64_t told[RANKS] = { 0 };
@@ -156,6 +176,7 @@ int main(void)
 		cmocka_unit_test(cluster_link__unasked),
 		cmocka_unit_test(cluster_link__told),
 		cmocka_unit_test(cluster_link__measured),
+		cmocka_unit_test(cluster_link__measured_shortly),
 		cmocka_unit_test(cluster_link__least_of_all),
 	};
 

@@ -132,6 +132,41 @@ static void memory_model__exchange(void **state)
 	assert_true(forecast.message_bytes >= 4);
 }
 
+/* 2 ranks send 50 MB of 100 MB; 2 CPUs of a rank compress them in 41.7 ms, to
+ * 40 %. */
+static void memory_model__compressed(void **state)
+{
+	double none_ns;
+
+	(void)state;
+	exchange_model_ethernet(&link_model, 3e8, 1500, 1, 1);
+	request.rank_count = 2;
+	request.thread_count = 2;
+	request.compressed_percent = 40;
+	memory_model_forecast(&forecast, &request);
+	none_ns = (double)forecast.passes[MEMORY_EXCHANGE].ns;
+	assert_true(forecast.compressed_ns == 0 && !forecast.compresses);
+	request.codec = CODEC_AUTO;
+	memory_model_forecast(&forecast, &request);
+	assert_true(forecast.compresses);
+	check_ns((double)forecast.passes[MEMORY_EXCHANGE].ns,
+		 forecast.compressed_ns);
+	assert_in_range(forecast.compressed_ns, none_ns * 0.4 + 20e6,
+			none_ns * 0.4 + 24e6);
+	assert_in_range(forecast.passes[MEMORY_EXCHANGE].sent_bytes, 10000000,
+			10010000);
+	/* On a fast link it does not pay; lz4 does it nevertheless. */
+	exchange_model_ethernet(&link_model, 1e11, 9000, 4, 4);
+	memory_model_forecast(&forecast, &request);
+	assert_false(forecast.compresses);
+	request.codec = CODEC_LZ4;
+	memory_model_forecast(&forecast, &request);
+	assert_true(forecast.compresses);
+	request.codec = CODEC_ZSTD;
+	memory_model_forecast(&forecast, &request);
+	assert_true(forecast.compressed_ns == 0 && !forecast.compresses);
+}
+
 /* Without its rates a stage is not predicted, and neither is the sum. */
 static void memory_model__unknown(void **state)
 {
@@ -170,6 +205,7 @@ int main(void)
 		cmocka_unit_test_setup(memory_model__page_cache, set_up),
 		cmocka_unit_test_setup(memory_model__many_ranks, set_up),
 		cmocka_unit_test_setup(memory_model__exchange, set_up),
+		cmocka_unit_test_setup(memory_model__compressed, set_up),
 		cmocka_unit_test_setup(memory_model__unknown, set_up),
 		cmocka_unit_test_setup(memory_model__largest, set_up),
 	};

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "cluster/collective/cluster_allgather.h"
 
-#define FIRST_BYTES (256 * KIB)
 #define STEP_FACTOR 4
 #define STEPS 4
 /* The shortest measurement: in less time the datagrams of one batch are too
@@ -150,11 +149,11 @@ static enum cluster_link_wish find_wish(const struct cluster_hello *hellos,
 int cluster_link_learn(struct cluster_link *link,
 		       const struct cluster_hello *hellos,
 		       const struct rank *rank, struct exchange *exchange,
-		       struct failure *failure)
+		       uint64_t step_bytes_max, struct failure *failure)
 {
 	enum cluster_link_wish wish = find_wish(hellos, rank->node_count);
 	uint64_t rate = link->own, ns = 0, longest_ns = 0;
-	uint64_t bytes = FIRST_BYTES;
+	uint64_t bytes = CLUSTER_LINK_BYTES_MIN;
 	int error = 0;
 
 	link->least = link->own;
@@ -163,8 +162,9 @@ int cluster_link_learn(struct cluster_link *link,
 	if (wish == CLUSTER_LINK_KNOWN)
 		return tell(rank, exchange, rate, ns, &link->least, &longest_ns,
 			    failure);
-	for (unsigned step = 0;
-	     step < STEPS && error == 0 && longest_ns < LONG_NS; step++) {
+	for (unsigned step = 0; step < STEPS && bytes <= step_bytes_max &&
+				error == 0 && longest_ns < LONG_NS;
+	     step++) {
 		error = measure(rank, exchange, bytes, &rate, &ns, failure);
 		if (error == 0)
 			error = tell(rank, exchange,

@@ -9,7 +9,8 @@
  *
  * In the first step each rank sends 256 KiB in all.  Each further step sends
  * four times as many bytes, up to 16 MiB; the ranks stop when a step has taken
- * any of them 50 ms.  A link of 300 Mbit/s is measured for 0.15 s, one of 25
+ * any of them 50 ms, or before a step that would be longer than the
+ * caller wants.  A link of 300 Mbit/s is measured for 0.15 s, one of 25
  * Gbit/s for 0.01 s.
  *
  * It is a collective: all ranks call it, and decide by all hellos, so alike.
@@ -17,6 +18,7 @@
 #ifndef CLUSTER_LINK_H
 #define CLUSTER_LINK_H
 
+#include "base/base.h"
 #include "cluster/agreement/cluster_agree.h"
 #include "exchange/exchange.h"
 
@@ -26,11 +28,15 @@ struct cluster_link {
 	uint64_t least; /* of the rank with the slowest link */
 };
 
+/* The bytes of the first step. */
+#define CLUSTER_LINK_BYTES_MIN (256 * KIB)
+
 /* link->own is what the user has told of it, or 0.  Nothing is sent if no rank
- * needs to know.  0, or -errno with *failure filled. */
+ * needs to know, and no step has more bytes than step_bytes_max, which is
+ * CLUSTER_LINK_BYTES_MIN or more.  0, or -errno with *failure filled. */
 int cluster_link_learn(struct cluster_link *link,
 		       const struct cluster_hello *hellos,
 		       const struct rank *rank, struct exchange *exchange,
-		       struct failure *failure);
+		       uint64_t step_bytes_max, struct failure *failure);
 
 #endif /* CLUSTER_LINK_H */

@@ -35,6 +35,8 @@ static const char *const names[CLUSTER_FIGURES] = {
 	[CLUSTER_ROUND_WAIT_NS] = "round_wait_ns",
 	[CLUSTER_ROUNDS_UNWAITED] = "rounds_unwaited",
 	[CLUSTER_POLL_WAIT_NS] = "poll_wait_ns",
+	[CLUSTER_PLAIN_BYTES] = "plain_bytes",
+	[CLUSTER_COMPRESS_NS] = "compress_ns",
 };
 
 const char *cluster_figure_name(enum cluster_figure figure)

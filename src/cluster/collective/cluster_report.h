@@ -41,6 +41,8 @@ enum cluster_figure {
 	CLUSTER_ROUND_WAIT_NS,
 	CLUSTER_ROUNDS_UNWAITED,
 	CLUSTER_POLL_WAIT_NS,
+	CLUSTER_PLAIN_BYTES, /* of records that were compressed to be sent */
+	CLUSTER_COMPRESS_NS, /* of exchange: until they were */
 	CLUSTER_CHECKSUM_LOW,
 	CLUSTER_CHECKSUM_HIGH,
 	CLUSTER_FIGURES

@@ -16,6 +16,9 @@
 #define PROCESS_NS 1.1e6
 /* CPU time of a page of the page cache that is written anew. */
 #define PAGE_NS 430
+/* lz4 compresses so many bytes a second by one CPU: ascii records on a Zen 3.
+ */
+#define ENCODE_BYTES_PER_S 600000000
 /* A message says of each bucket in the receiver's share how many records it
  * has. */
 #define HEAD_BYTES_PER_BUCKET 4
@@ -32,10 +35,33 @@ static double message_bytes(const struct memory_request *request)
 	       HEAD_BYTES_PER_BUCKET * MAX(1, buckets);
 }
 
-static void predict_exchange(struct memory_forecast *forecast,
-			     const struct exchange_model *model,
-			     unsigned rank_count)
+static void predict_codec(struct memory_forecast *forecast,
+			  const struct memory_request *request)
 {
+	const struct codec_sample sample = {
+		.plain_bytes = ENCODE_BYTES_PER_S,
+		.cpu_ns = (uint64_t)NS_PER_S,
+	};
+	double bytes = forecast->message_bytes;
+	double none_ns = forecast->schedules_ns[EXCHANGE_AUTO];
+	double stored_ns = exchange_model_ns(
+		request->exchange, EXCHANGE_AUTO, request->rank_count,
+		bytes * (double)request->compressed_percent / 100);
+
+	if (request->codec != CODEC_AUTO && request->codec != CODEC_LZ4)
+		return;
+	forecast->compressed_ns =
+		codec_sending_ns(&sample, request->thread_count,
+				 bytes * (request->rank_count - 1), stored_ns);
+	forecast->compresses = request->codec == CODEC_LZ4 ||
+			       codec_gains(none_ns, forecast->compressed_ns);
+}
+
+static void predict_exchange(struct memory_forecast *forecast,
+			     const struct memory_request *request)
+{
+	const struct exchange_model *model = request->exchange;
+	unsigned rank_count = request->rank_count;
 	double bytes = forecast->message_bytes;
 	struct exchange_model rdma;
 
@@ -50,6 +76,7 @@ static void predict_exchange(struct memory_forecast *forecast,
 	exchange_model_grid_sides(rank_count, &forecast->rows,
 				  &forecast->columns);
 	forecast->rdma_ns = exchange_model_mpi_ns(&rdma, rank_count, bytes);
+	predict_codec(forecast, request);
 }
 
 /* A process starts.  In a cluster the client also sends to each rank and hears
@@ -90,15 +117,21 @@ static double bytes_ns(double bytes, uint64_t rate)
 /* The link is the limit if the bytes alone take half of the time or more, and
  * else the CPUs, which send and take messages and STATUS. */
 static void predict_sending(struct memory_forecast *forecast,
-			    unsigned rank_count)
+			    const struct memory_request *request)
 {
-	double ns = forecast->schedules_ns[EXCHANGE_AUTO];
-	bool is_by_link = 2 * forecast->link_ns >= ns;
+	bool compresses = forecast->compresses;
+	double ns = compresses ? forecast->compressed_ns
+			       : forecast->schedules_ns[EXCHANGE_AUTO];
+	double left =
+		compresses ? (double)request->compressed_percent / 100 : 1;
+	double link_ns = forecast->link_ns * left;
+	bool is_by_link = 2 * link_ns >= ns;
 
 	set_pass(forecast, MEMORY_EXCHANGE, 0, is_by_link ? 0 : ns,
-		 is_by_link ? ns : forecast->link_ns);
+		 is_by_link ? ns : link_ns);
 	forecast->passes[MEMORY_EXCHANGE].sent_bytes = (uint64_t)MIN(
-		forecast->message_bytes * (rank_count - 1), BYTES_MAX);
+		forecast->message_bytes * left * (request->rank_count - 1),
+		BYTES_MAX);
 }
 
 static void predict_passes(struct memory_forecast *forecast,
@@ -121,7 +154,7 @@ static void predict_passes(struct memory_forecast *forecast,
 	}
 	set_pass(forecast, MEMORY_LAUNCH, 0, launch_ns(request), 0);
 	set_pass(forecast, MEMORY_BUCKET, read_ns, bucket_ns, 0);
-	predict_sending(forecast, request->rank_count);
+	predict_sending(forecast, request);
 	set_pass(forecast, MEMORY_ORDER, write_ns, order_ns, 0);
 	bytes = MIN(bytes, BYTES_MAX);
 	forecast->passes[MEMORY_BUCKET].read_bytes = (uint64_t)bytes;
@@ -134,8 +167,7 @@ void memory_model_forecast(struct memory_forecast *forecast,
 	*forecast = (struct memory_forecast){ 0 };
 	forecast->message_bytes = message_bytes(request);
 	if (request->exchange)
-		predict_exchange(forecast, request->exchange,
-				 request->rank_count);
+		predict_exchange(forecast, request);
 	if (request->memory_read > 0 && request->memory_copy > 0 &&
 	    (request->exchange || request->rank_count == 1))
 		predict_passes(forecast, request);

@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #include "exchange/model/exchange_model.h"
-#include "external/plan/external_model.h"
+#include "external/plan/codec_choice.h"
 
 struct memory_request {
 	unsigned rank_count;	/* 1: one process sorts alone */
@@ -36,6 +36,10 @@ struct memory_request {
 	uint64_t disk_read, disk_write;
 	/* The exchange; NULL: its link is not known. */
 	const struct exchange_model *exchange;
+	/* What may compress the records that are sent, and what percentage of
+	 * their bytes it leaves, 1 or more.  Only lz4 is predicted. */
+	enum codec_kind codec;
+	uint64_t compressed_percent;
 };
 
 enum memory_pass {
@@ -58,6 +62,10 @@ struct memory_forecast {
 	enum exchange_schedule chosen;
 	unsigned rows, columns; /* of the grid */
 	double rdma_ns;		/* MPI over RDMA, with a link as fast */
+	/* The chosen schedule, if records are compressed first; 0: they are
+	 * not, or by a codec that is not predicted. */
+	double compressed_ns;
+	bool compresses; /* as CODEC_LZ4 says, or CODEC_AUTO chooses */
 };
 
 void memory_model_forecast(struct memory_forecast *forecast,

@@ -101,8 +101,21 @@ bool codec_pays(const struct codec_sample *sample,
 	costs.ratio =
 		(double)sample->stored_bytes / (double)sample->plain_bytes;
 	look_ahead(&verdict->lz4, &costs, &known);
-	return (double)verdict->lz4.ns <
-	       (double)verdict->none.ns * (1 - LEAST_GAIN);
+	return codec_gains((double)verdict->none.ns, (double)verdict->lz4.ns);
+}
+
+bool codec_gains(double none_ns, double codec_ns)
+{
+	return codec_ns < none_ns * (1 - LEAST_GAIN);
+}
+
+double codec_sending_ns(const struct codec_sample *sample, unsigned cpu_count,
+			double plain_bytes, double stored_ns)
+{
+	double encode_ns = plain_bytes * (double)sample->cpu_ns /
+			   (double)sample->plain_bytes;
+
+	return encode_ns / cpu_count + MAX(stored_ns, encode_ns / DECODE_PART);
 }
 
 void codec_choice_init(struct codec_choice *choice, const struct codec *wanted,
@@ -188,10 +201,10 @@ void codec_choice_test(struct codec_encoder *encoder, const uint8_t *block,
 	};
 }
 
-void codec_choice_add(struct codec_choice *choice,
+void codec_choice_add(struct codec_sample *sum,
 		      const struct codec_sample *sample)
 {
-	choice->sample.plain_bytes += sample->plain_bytes;
-	choice->sample.stored_bytes += sample->stored_bytes;
-	choice->sample.cpu_ns += sample->cpu_ns;
+	sum->plain_bytes += sample->plain_bytes;
+	sum->stored_bytes += sample->stored_bytes;
+	sum->cpu_ns += sample->cpu_ns;
 }

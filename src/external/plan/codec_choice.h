@@ -63,6 +63,16 @@ bool codec_pays(const struct codec_sample *sample,
 		const struct codec_pace *pace, const struct codec_work *work,
 		struct codec_verdict *verdict);
 
+/* What it takes a rank to send plain_bytes of records that are compressed
+ * before: its CPUs compress them together, and then it sends what is left,
+ * which takes stored_ns, and one CPU decompresses what comes meanwhile.  The
+ * sample is not of nothing. */
+double codec_sending_ns(const struct codec_sample *sample, unsigned cpu_count,
+			double plain_bytes, double stored_ns);
+
+/* Is the time with a codec so much shorter that the gain is sure? */
+bool codec_gains(double none_ns, double codec_ns);
+
 struct codec_choice {
 	struct codec codec; /* for the blocks that are written now */
 	bool is_open;	    /* it may change at the next run */
@@ -96,8 +106,8 @@ bool codec_choice_wants(const struct codec_choice *choice, uint64_t chunk,
 void codec_choice_test(struct codec_encoder *encoder, const uint8_t *block,
 		       uint32_t block_bytes, struct codec_sample *sample);
 
-/* The caller lets one thread at a time add a sample. */
-void codec_choice_add(struct codec_choice *choice,
+/* The caller lets one thread at a time add a sample to a choice's. */
+void codec_choice_add(struct codec_sample *sum,
 		      const struct codec_sample *sample);
 
 #endif /* CODEC_CHOICE_H */

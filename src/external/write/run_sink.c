@@ -235,7 +235,7 @@ static void put(struct sink *sink, struct sink_slot *sink_slot)
 	pack_blocks(run, slot);
 	sink_lock(&run->lock, sink_slot);
 	run->idle_encoders[run->idle_count++] = slot->encoder;
-	codec_choice_add(&run->choice, &slot->sample);
+	codec_choice_add(&run->choice.sample, &slot->sample);
 	run->plain_bytes += sink_slot->length_bytes;
 	run->stored_bytes += slot->stored_bytes;
 	reap_ended(run);

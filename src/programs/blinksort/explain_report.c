@@ -300,6 +300,11 @@ static void print_exchange(const struct memory_forecast *forecast)
 	printf("          the link alone %s; MPI over a fabric with RDMA %s\n",
 	       format_ns(t.text[0], forecast->link_ns),
 	       format_ns(t.text[1], forecast->rdma_ns));
+	if (forecast->compressed_ns > 0)
+		printf("          compressed by lz4 first %s: records are sent "
+		       "%s\n",
+		       format_ns(t.text[0], forecast->compressed_ns),
+		       forecast->compresses ? "so" : "as they are");
 }
 
 static void print_memory(const struct memory_explanation *explanation)
@@ -354,11 +359,15 @@ static void print_exchange_json(const struct memory_forecast *forecast)
 	       ", \"link_ns\": %.0f, \"rounds_ns\": %.0f"
 	       ", \"all_at_once_ns\": %.0f, \"auto_ns\": %.0f"
 	       ", \"grid_ns\": %.0f, \"rows\": %u, \"columns\": %u"
-	       ", \"rdma_ns\": %.0f}",
+	       ", \"rdma_ns\": %.0f, \"compresses\": %s",
 	       exchange_schedule_name(forecast->chosen),
 	       forecast->message_bytes, forecast->link_ns, ns[EXCHANGE_ROUNDS],
 	       ns[EXCHANGE_ALL_AT_ONCE], ns[EXCHANGE_AUTO], ns[EXCHANGE_GRID],
-	       forecast->rows, forecast->columns, forecast->rdma_ns);
+	       forecast->rows, forecast->columns, forecast->rdma_ns,
+	       forecast->compresses ? "true" : "false");
+	format_json_number(stdout, "compressed_ns", forecast->compressed_ns > 0,
+			   (int64_t)MIN(forecast->compressed_ns, NS_MAX));
+	putchar('}');
 }
 
 static void print_memory_json(const struct memory_explanation *explanation)

@@ -5,11 +5,15 @@
 #include <stdio.h>
 #include <sys/resource.h>
 
+#include "base/base.h"
 #include "base/format.h"
 #include "base/version.h"
 #include "programs/blinksort/external_report.h"
 #include "programs/blinksort/rank_report.h"
 #include "record/key_text.h"
+
+/* The longest time that is printed as a number of ns, of 64 bits. */
+#define NS_MAX 1e18
 
 static void print_names(const char *key, const char *const *names,
 			unsigned count)
@@ -238,6 +242,30 @@ static void print_schedule(const struct cluster_schedule *schedule)
 		printf("null");
 }
 
+/* What records were compressed with, and why --compress=auto has chosen that.
+ */
+static void print_sending(const struct cluster_sending *sending)
+{
+	bool is_predicted = sending->link_rate > 0;
+
+	printf(", \"compress\": \"%s\", \"compress_choice\": ",
+	       codec_name(sending->codec.kind));
+	if (sending->sample.plain_bytes == 0) {
+		printf("null");
+		return;
+	}
+	printf("{\"sampled_bytes\": %" PRIu64
+	       ", \"compressed_bytes\": %" PRIu64,
+	       sending->sample.plain_bytes, sending->sample.stored_bytes);
+	format_json_number(stdout, "link_rate", is_predicted,
+			   (int64_t)sending->link_rate);
+	format_json_number(stdout, "none_ns", is_predicted,
+			   (int64_t)MIN(sending->none_ns, NS_MAX));
+	format_json_number(stdout, "lz4_ns", is_predicted,
+			   (int64_t)MIN(sending->lz4_ns, NS_MAX));
+	putchar('}');
+}
+
 static void print_cluster(const struct sorter_config *config,
 			  const struct cluster_result *result,
 			  const struct mpi_report *mpi)
@@ -246,6 +274,7 @@ static void print_cluster(const struct sorter_config *config,
 	printf(", \"rank\": %u, \"nodes\": %u", result->rank,
 	       result->node_count);
 	print_schedule(&result->schedule);
+	print_sending(&result->sending);
 	printf(", \"transport\": \"%s\", \"by_reference\": %s, "
 	       "\"shared_input\": %s, \"payload_bytes\": %u",
 	       result->transport, result->by_reference ? "true" : "false",

@@ -43,6 +43,7 @@ static const struct {
 	{ "memory-read", 1, INT64_MAX, FIELD(memory.memory_read) },
 	{ "memory-copy", 1, INT64_MAX, FIELD(memory.memory_copy) },
 	{ "start-ns", 0, INT64_MAX, FIELD(memory.start_ns) },
+	{ "compressed", 1, 100, FIELD(memory.compressed_percent) },
 };
 
 /* word is NAME=NUMBER; *given has a bit for each name that was given. */
@@ -71,7 +72,8 @@ static int take_supposed(struct options_reader *reader, char *word,
 	return options_refuse(reader, failure,
 			      "'%s' is not mtu, overhead, latency-ns, senders, "
 			      "receivers, shared-cpus, memory-read, "
-			      "memory-copy or start-ns, with =NUMBER",
+			      "memory-copy, start-ns or compressed, with "
+			      "=NUMBER",
 			      name);
 }
 
@@ -115,6 +117,7 @@ int suppose_options_take(struct options_reader *reader,
 		.receiving_cpus = 1,
 		.overhead_bytes = UINT64_MAX,
 		.latency_ns = UINT64_MAX,
+		.memory = { .compressed_percent = 50 },
 	};
 	error = take_words(reader, words, suppose, failure);
 	free(words);
@@ -248,12 +251,14 @@ static struct sorter_result describe(const struct suppose_options *suppose,
 }
 
 static void forecast_memory(const struct suppose_options *suppose,
+			    enum codec_kind codec,
 			    struct memory_explanation *in_memory)
 {
 	const struct external_rates *rates = &in_memory->rates;
 	struct memory_request memory = suppose->memory;
 	struct exchange_model exchange;
 
+	memory.codec = codec;
 	memory.record_size = in_memory->record_size;
 	memory.thread_count = in_memory->result.threads;
 	memory.disk_read = rates->read;
@@ -299,7 +304,7 @@ int suppose_options_explain(const struct suppose_options *suppose,
 		.rates = config->rates,
 	};
 	if (fits) {
-		forecast_memory(suppose, in_memory);
+		forecast_memory(suppose, config->codec.kind, in_memory);
 		return 0;
 	}
 	in_memory->result.place = SORT_BEYOND_MEMORY;
