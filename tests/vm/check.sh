@@ -2,7 +2,7 @@
 # check.sh - what wants a machine of its own (make check-vm, check-vm-unit,
 # check-vm-numa, check-deb)
 #
-# USAGE: tests/vm/check.sh devices|fat|unit|numa|cpus|deb [FOLDER]
+# USAGE: tests/vm/check.sh devices|fat|unit|numa|cpus|deb|figure4 [FOLDER]
 #                                                         default: build/vm
 #
 # Boots Debian's kernel in QEMU, by software emulation:
@@ -24,6 +24,9 @@
 #   numa      with two NUMA nodes of two CPUs each, and an e1000e card of the
 #             second, and runs tests/vm/guest_numa.sh: it counts where
 #             blinksort's pages lie, and measures memory from node to node
+#   figure4   is no test: tests/bench/figure4.sh has it run trials, for hours,
+#             and puts their record into FIGURE4_OUT; ACCELERATOR=kvm: by KVM,
+#             which works here and not there
 #   cpus      with CPUS CPUs, 16 if that is not set, and runs
 #             tests/vm/guest_cpus.sh: blinksort has many threads
 #
@@ -41,13 +44,14 @@ TIMEOUT_S=1200
 LOG=$FOLDER/console
 
 # What is in the machine, for QEMU; and what the kernel is told besides.
+accelerator=tcg
 cpu=max
 smp=2
 memory_mib=1024
 devices=()
 kernel_options=
 
-# add_disks COUNT BYTES: sparse files, on controllers that take six each
+# add_disks COUNT BYTES [OPTIONS]: sparse files, on controllers that take six each
 add_disks()
 {
 	local i
@@ -57,7 +61,7 @@ add_disks()
 		rm -f "$FOLDER/disk$i"
 		truncate -s "$2" "$FOLDER/disk$i"
 		devices+=(-drive
-			"id=disk$i,if=none,format=raw,file=$FOLDER/disk$i"
+			"id=disk$i,if=none,format=raw,file=$FOLDER/disk$i${3:-}"
 			-device "ide-hd,drive=disk$i,bus=ahci$((i / 6)).$((i % 6))")
 	done
 }
@@ -116,6 +120,37 @@ prepare_unit()
 	kernel_options="systemd.unit=guest_unit.service systemd.show_status=no"
 }
 
+# Two nodes with six disks each, one of which is slow, and a disk for the record.
+# Each has a card in each of two networks.
+prepare_figure4()
+{
+	local i
+
+	TIMEOUT_S=$((48 * 3600))
+	accelerator=${ACCELERATOR:-tcg}
+	memory_mib=4096
+	add_disks 13 2G ,cache=none
+	for i in 3 9; do
+		devices+=(-set "drive.disk$i.throttling.bps-total=60000000")
+	done
+	for i in 0 1 2 3; do
+		devices+=(-netdev "hubport,id=net$i,hubid=$((i / 2))"
+			-device "e1000e,netdev=net$i")
+	done
+	kernel_options="net.ifnames=0 systemd.unit=guest_figure4.service"
+	kernel_options+=" systemd.show_status=no"
+	for i in TRIALS RECORDS KILLS SEED; do
+		[ -z "${!i:-}" ] || kernel_options+=" figure4.$i=${!i}"
+	done
+}
+
+# What the guest has written to its last disk, a tar archive.
+collect_figure4()
+{
+	mkdir "$FIGURE4_OUT"
+	tar -x -f "$FOLDER/disk12" -C "$FIGURE4_OUT"
+}
+
 # The tree is in memory, and so are the files of the demo.  There is no udev,
 # whose device a getty on the console would wait for.
 prepare_deb()
@@ -125,14 +160,20 @@ prepare_deb()
 	memory_mib=4096
 }
 
+# In the background, so that a signal to us ends it, too.
 boot()
 {
 	timeout --kill-after=10 $TIMEOUT_S qemu-system-x86_64 \
-		-machine q35,accel=tcg -cpu $cpu -smp "$smp" -m "$memory_mib" \
+		-machine "q35,accel=$accelerator" -cpu $cpu -smp "$smp" -m "$memory_mib" \
 		-nodefaults -no-reboot -display none -serial "file:$LOG" \
 		-kernel "$FOLDER/kernel" -initrd "$FOLDER/initramfs" \
 		-append "console=ttyS0 quiet panic=-1 $kernel_options" \
-		"${devices[@]}" </dev/null
+		"${devices[@]}" </dev/null &
+	machine=$!
+	trap 'kill "$machine" 2>/dev/null || true' EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM
+	wait "$machine"
 }
 
 count()
@@ -145,6 +186,7 @@ echo "  IMAGE   $FOLDER"
 "prepare_$MACHINE"
 echo "  BOOT    $FOLDER/console"
 boot || echo "the machine ended with status $?"
+[ "$MACHINE" != figure4 ] || [ "${KILLS:-}" ] || collect_figure4
 rm -f "$FOLDER"/disk*
 
 tr -d '\r' <"$LOG" | sed -n '/^=== guest/,$p'

@@ -1,7 +1,7 @@
 #!/bin/bash
 # image.sh - a machine to boot: Debian's kernel and a root made of this system
 #
-# USAGE: tests/vm/image.sh devices|fat|unit|numa|cpus|deb FOLDER
+# USAGE: tests/vm/image.sh devices|fat|unit|numa|cpus|deb|figure4 FOLDER
 #
 # Makes FOLDER/MACHINE/kernel and FOLDER/MACHINE/initramfs.  The kernel is fetched
 # as Debian's package (apt-get download) and unpacked, not installed, once for
@@ -14,6 +14,8 @@
 #   cpus      the same, tests/vm/guest_cpus.sh
 #   unit      it is systemd, and what it starts is tests/vm/guest_unit.sh; our
 #             own programs are installed (make install PREFIX=/usr)
+#   figure4   it is systemd, with DAEMONS, and what it starts is
+#             tests/vm/guest_figure4.sh
 #   deb       it is systemd, in the tree that tests/fresh.sh deb has left in FRESH,
 #             which only root can copy; nothing of this system is in it
 
@@ -31,6 +33,8 @@ FRESH=${FRESH:-$REPO/build/fresh}
 # Whose programs the machine has.
 PACKAGES=(bash coreutils util-linux mount grep sed mawk findutils procps
 	diffutils kmod)
+# What runs beside trials.
+DAEMONS=()
 # What its devices want; modprobe finds what those want.
 MODULES=()
 case $MACHINE in
@@ -52,6 +56,16 @@ numa)
 	;;
 cpus)
 	PACKAGES+=(iproute2)
+	;;
+figure4)
+	PACKAGES+=(systemd hdparm ethtool mdadm iproute2 xfsprogs fdisk tar hostname
+		fio)
+	MODULES+=(ahci sd_mod e1000e md_mod raid0 xfs veth bridge)
+	# Those of Debian that the study names, as far as this system has them.
+	for name in cron rsyslog at acpid; do
+		! dpkg -s $name >/dev/null 2>&1 || DAEMONS+=("$name")
+	done
+	PACKAGES+=("${DAEMONS[@]}")
 	;;
 deb)
 	PACKAGES=()
@@ -102,15 +116,22 @@ copy_programs()
 	ln -sf mawk "$ROOT/bin/awk"
 }
 
-# Units, generators and helpers.  A link between units is an alias, not a copy.
+# copy_systemd [PACKAGE...]: units, generators and helpers of systemd, and all of
+# these packages that a daemon needs.  A link between units is an alias, not a copy.
 copy_systemd()
 {
 	local path to
 
-	dpkg -L systemd | grep -E '^(/usr)?/lib/' | while read -r path; do
+	{
+		dpkg -L systemd | grep -E '^(/usr)?/lib/'
+		[ $# = 0 ] || dpkg -L "$@" | grep -E '^((/usr)?/lib|/etc|/var)/'
+	} | while read -r path; do
 		to=$ROOT/usr/${path#/}
 		to=${to/usr\/usr/usr}
-		if [ ! -d "$path" ] || [ -L "$path" ]; then
+		case $path in /etc/* | /var/*) to=$ROOT$path ;; esac
+		if [ -d "$path" ] && [ ! -L "$path" ]; then
+			mkdir -p "$to"
+		else
 			mkdir -p "$(dirname "$to")"
 			cp -P "$path" "$to"
 		fi
@@ -246,6 +267,34 @@ make_unit()
 	echo 626c696e6b736f7274626c696e6b736f >"$ROOT/etc/machine-id"
 	mkdir -p "$ROOT/etc/default" "$ROOT/etc/systemd/system"
 	cp "$REPO/tests/vm/guest_unit.service" "$ROOT/etc/systemd/system/"
+	ln -s usr/lib/systemd/systemd "$ROOT/init"
+}
+
+make_figure4()
+{
+	local name
+
+	cp -r "$REPO/tune" "$ROOT/blinksort/"
+	mkdir -p "$ROOT/blinksort/bin" "$ROOT/blinksort/tests/bench"
+	install "$BIN"/{blinksort,blinkgen,blinkval,blinkprobe,blinksh,blinkd} \
+		"$ROOT/blinksort/bin/"
+	copy_python
+	cp "$REPO"/results/*.sweep "$ROOT/blinksort/results/"
+	ln -s ../tune/blinktune ../results/blinktrial "$ROOT/blinksort/bin/"
+	cp "$REPO/tests/cluster" "$ROOT/blinksort/tests/"
+	cp "$REPO/tests/bench/figure4_lib.sh" "$ROOT/blinksort/tests/bench/"
+	copy_systemd "${DAEMONS[@]}"
+	echo 626c696e6b736f7274626c696e6b736f >"$ROOT/etc/machine-id"
+	cp /etc/passwd /etc/group "$ROOT/etc/"
+	mkdir -p "$ROOT/etc/modprobe.d" "$ROOT/etc/systemd/system/multi-user.target.wants"
+	# Of the cards of each node the first has MSI-X, the second none.
+	echo 'options e1000e IntMode=2,2,0,0' >"$ROOT/etc/modprobe.d/e1000e.conf"
+	for name in "${DAEMONS[@]/%at/atd}"; do
+		ln -s "/lib/systemd/system/$name.service" \
+			"$ROOT/etc/systemd/system/multi-user.target.wants/"
+	done
+	sed 's/guest_unit/guest_figure4/' "$REPO/tests/vm/guest_unit.service" \
+		>"$ROOT/etc/systemd/system/guest_figure4.service"
 	ln -s usr/lib/systemd/systemd "$ROOT/init"
 }
 
