@@ -38,7 +38,7 @@ make_partitions()
 	for disk in /dev/sd[a-l]; do
 		{
 			echo 'label: gpt'
-			yes "size=${PART_MIB}MiB" | head -n 6
+			printf "size=${PART_MIB}MiB\n%.0s" {1..6}
 			echo "start=${INNER_MIB}MiB, size=${PART_MIB}MiB"
 		} | sfdisk -q "$disk" || return 1
 	done
