@@ -282,8 +282,10 @@ case_compress()
 	make_whole ascii 100
 	sort_with 4 "0 1" "1 2" "2 3" --compress=lz4
 	expect_match '"compress": "lz4"' said.3
-	[ "$(member_of said.3 stored_bytes)" -lt "$(member_of said.3 \
-		plain_bytes)" ] || fail "nothing is smaller: $(cat said.3)"
+	python3 -c 'import json
+told = json.load(open("said.3"))["external"]
+assert told["stored_bytes"] < told["plain_bytes"]' ||
+		fail "nothing is smaller: $(cat said.3)"
 	sort_with 4 "0 1" "1 2" "2 3" --compress=auto --checksum
 	sort_with 4 "0 1" "1 2" "2 3" --compress=zstd:1
 }
