@@ -21,6 +21,7 @@ if [ "${VARIANT:-dyn}" != dyn ]; then
 	finish
 fi
 
+readonly RUNS=$REPO/results/runs
 readonly PAGES=("$REPO"/{src/programs/*,shell,tune,results}/*.[157])
 # The examples of a page take less; the limit ends what hangs.
 readonly LIMIT_S=600
@@ -67,6 +68,9 @@ prepare()
 		"$BIN/blinktrial" --scenario=pagecache --trials=2 --records=1000 \
 			--out=record >made 2>&1 || fail "$(cat made)"
 		cp -R record baseline ;;
+	blinkreport-published)
+		cp -R "$RUNS/2026-11-22-zen4-1" record
+		cp -R "$RUNS/2026-11-22-zen4-1-machine" machine ;;
 	blinksort)
 		make_inputs
 		"$BIN/blinkgen" -a 1000 sample

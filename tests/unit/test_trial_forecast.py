@@ -5,6 +5,7 @@ import argparse
 import functools
 import json
 import os
+import shutil
 import tempfile
 import unittest
 import unittest.mock
@@ -235,9 +236,19 @@ class MeasuredTest(unittest.TestCase):
         made = measured.Comparison(Programs(BIN), rates.of(MACHINE), MACHINE)
         for path in paths:
             made.add(path)
-        if not paths:
-            made.add_beside(MACHINE)
         return made
+
+    def compare_beside(self, names):
+        """With the records of these names in one folder."""
+        with tempfile.TemporaryDirectory() as folder:
+            machine = Path(folder, MACHINE.name)
+            shutil.copytree(MACHINE, machine)
+            for name in names:
+                Path(folder, name).symlink_to(RUNS / name)
+            made = measured.Comparison(Programs(BIN), rates.of(machine),
+                                       machine)
+            made.add_beside(machine)
+            return made
 
     def test_exchanges_of_the_notebook(self):
         """What was measured on links with a rate, as results/NOTES.md has it:
@@ -290,13 +301,19 @@ class MeasuredTest(unittest.TestCase):
             "at most."])
 
     def test_records_beside_the_machine(self):
-        made = self.compare()
+        by_mpirun = [f"2026-11-25-{name}" for name in (
+            "transports", "transports-mpich", "transports-shm")]
+        of_commands = ["2026-11-27-ext4", "2026-11-27-peers"]
+        made = self.compare_beside(by_mpirun + of_commands + [
+            "2026-11-22-zen4-1", "2026-11-22-zen4-1-flush",
+            "2026-11-22-zen4-1-sweep", "2026-11-27-external",
+            "exchanges.json"])
         self.assertEqual(made.notes, [
-            f"Not compared: 2026-11-25-{name}: an mpirun has started its "
-            "ranks." for name in ("transports", "transports-mpich",
-                                  "transports-shm")] + [
-            f"Not compared: 2026-11-27-{name}: commands are timed there, and "
-            "no sorts." for name in ("ext4", "peers", "shapes")])
+            f"Not compared: {name}: an mpirun has started its ranks."
+            for name in by_mpirun] + [
+            f"Not compared: {name}: commands are timed there, and no sorts."
+            for name in of_commands] + [
+            "Not compared: trials of other machines, beside this one's: 1."])
         wholes = {row.run: row for row in made.rows if row.stage == "whole"}
         self.assertEqual(len(wholes), 6)
         row = wholes["2026-11-22-zen4-1-sweep, pagecache, 1,000,000 records"]
