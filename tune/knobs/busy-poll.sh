@@ -1,6 +1,4 @@
 # busy-poll.sh - asking the network card instead of waiting for its interrupt
-# shellcheck shell=bash
-# shellcheck disable=SC2034 # results are in variables
 
 knob_busy_poll_file=/proc/sys/net/core/TARGET
 knob_busy_poll_range=0-2147483647

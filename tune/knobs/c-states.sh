@@ -1,6 +1,4 @@
 # c-states.sh - how long a CPU may take to wake up
-# shellcheck shell=bash
-# shellcheck disable=SC2034 # results are in variables
 #
 # The limit lasts as long as a process holds the file open: so the kernel takes
 # it back even from a process that was killed.  The cpuidle/state*/disable

@@ -1,8 +1,5 @@
 # cpu-frequency.sh - the limits within which a CPU's frequency moves
-# shellcheck shell=bash
-# shellcheck disable=SC2034 # results are in variables
 
-# shellcheck source=tune/lib/policy.sh
 . "$TUNE/lib/policy.sh"
 
 knob_cpu_frequency_targets=(policy_targets scaling_min_freq)

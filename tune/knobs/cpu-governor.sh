@@ -1,8 +1,5 @@
 # cpu-governor.sh - what chooses the frequency of a CPU
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153 # results are in variables
 
-# shellcheck source=tune/lib/policy.sh
 . "$TUNE/lib/policy.sh"
 
 knob_cpu_governor_targets=(policy_targets scaling_governor)

@@ -1,6 +1,4 @@
 # daemons.sh - services that need not run while something is measured
-# shellcheck shell=bash
-# shellcheck disable=SC2034 # results are in variables
 #
 # A target is a service that runs, together with the sockets, timers and paths
 # that would start it again, since one can't be stopped without the others; or
@@ -8,7 +6,6 @@
 # active: "running syslog.socket".  The units below are never targets, even if a
 # profile names them.
 
-# shellcheck source=tune/lib/unit.sh
 . "$TUNE/lib/unit.sh"
 
 knob_daemons_values='running, stopped'

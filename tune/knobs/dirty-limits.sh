@@ -1,6 +1,4 @@
 # dirty-limits.sh - how much written data may wait in memory
-# shellcheck shell=bash
-# shellcheck disable=SC2034 # results are in variables
 #
 # Each of the two limits is a ratio or a number of bytes: the kernel makes the
 # one 0 when the other is written, and takes no 0 for bytes.  So a value says

@@ -1,8 +1,5 @@
 # drive-look-ahead.sh - whether a drive reads on into its own cache
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153 # arguments and results in variables
 
-# shellcheck source=tune/lib/drive.sh
 . "$TUNE/lib/drive.sh"
 
 knob_drive_look_ahead_targets=(drive_targets 'sd*|nvme*|vd*')

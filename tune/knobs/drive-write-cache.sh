@@ -1,8 +1,5 @@
 # drive-write-cache.sh - whether a drive says "written" before it is
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153 # arguments and results in variables
 
-# shellcheck source=tune/lib/drive.sh
 . "$TUNE/lib/drive.sh"
 
 knob_drive_write_cache_targets=(drive_targets 'sd*|nvme*|vd*')

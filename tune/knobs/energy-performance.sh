@@ -1,8 +1,5 @@
 # energy-performance.sh - the hint by which the CPU chooses its frequency itself
-# shellcheck shell=bash
-# shellcheck disable=SC2034 # results are in variables
 
-# shellcheck source=tune/lib/policy.sh
 . "$TUNE/lib/policy.sh"
 
 knob_energy_performance_targets=(policy_targets energy_performance_preference)

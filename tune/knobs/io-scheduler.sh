@@ -1,8 +1,5 @@
 # io-scheduler.sh - what orders the requests that wait for a block device
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153 # arguments and results in variables
 
-# shellcheck source=tune/lib/drive.sh
 . "$TUNE/lib/drive.sh"
 
 knob_io_scheduler_targets=(drive_targets 'sd*|nvme*|vd*|xvd*|mmcblk*')

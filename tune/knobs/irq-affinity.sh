@@ -1,10 +1,7 @@
 # irq-affinity.sh - which CPUs an interrupt may go to
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153 # results are in variables
 #
 # Each interrupt is a target, and "default": where those go that begin later.
 
-# shellcheck source=tune/lib/cpulist.sh
 . "$TUNE/lib/cpulist.sh"
 
 knob_irq_affinity_values='a list of CPUs: 0, 0-3, 0-3,8'

@@ -1,8 +1,5 @@
 # irqbalance.sh - the daemon that moves interrupts from CPU to CPU
-# shellcheck shell=bash
-# shellcheck disable=SC2034 # results are in variables
 
-# shellcheck source=tune/lib/unit.sh
 . "$TUNE/lib/unit.sh"
 
 knob_irqbalance_values='running, stopped'

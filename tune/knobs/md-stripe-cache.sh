@@ -1,8 +1,5 @@
 # md-stripe-cache.sh - how many stripes a RAID 4, 5 or 6 keeps in memory
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153 # arguments and results in variables
 
-# shellcheck source=tune/lib/drive.sh
 . "$TUNE/lib/drive.sh"
 
 knob_md_stripe_cache_targets=(drive_targets 'md*')

@@ -1,8 +1,5 @@
 # msi.sh - how a network card interrupts; reported, not set
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153 # arguments and results in variables
 
-# shellcheck source=tune/lib/nic.sh
 . "$TUNE/lib/nic.sh"
 
 knob_msi_targets=(nic_targets)

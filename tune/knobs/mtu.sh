@@ -1,8 +1,5 @@
 # mtu.sh - the largest packet that an interface sends, bytes
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153 # arguments and results in variables
 
-# shellcheck source=tune/lib/nic.sh
 . "$TUNE/lib/nic.sh"
 
 knob_mtu_targets=(nic_targets)

@@ -1,10 +1,6 @@
 # nic-offloads.sh - what a network card and its driver do for the protocols
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153 # arguments and results in variables
 
-# shellcheck source=tune/lib/fields.sh
 . "$TUNE/lib/fields.sh"
-# shellcheck source=tune/lib/nic.sh
 . "$TUNE/lib/nic.sh"
 
 knob_nic_offloads_targets=(nic_targets)

@@ -1,10 +1,6 @@
 # nic-rings.sh - how many packets a network card's queues hold
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153 # arguments and results in variables
 
-# shellcheck source=tune/lib/fields.sh
 . "$TUNE/lib/fields.sh"
-# shellcheck source=tune/lib/nic.sh
 . "$TUNE/lib/nic.sh"
 
 knob_nic_rings_targets=(nic_targets)

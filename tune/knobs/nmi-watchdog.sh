@@ -1,6 +1,4 @@
 # nmi-watchdog.sh - the watch for CPUs that hang
-# shellcheck shell=bash
-# shellcheck disable=SC2034 # results are in variables
 
 knob_nmi_watchdog_file=/proc/sys/kernel/nmi_watchdog
 knob_nmi_watchdog_range=0-1

@@ -1,6 +1,4 @@
 # numa-balancing.sh - pages that follow the CPU that uses them
-# shellcheck shell=bash
-# shellcheck disable=SC2034 # results are in variables
 
 knob_numa_balancing_file=/proc/sys/kernel/numa_balancing
 knob_numa_balancing_range=0-3

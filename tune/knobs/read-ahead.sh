@@ -1,8 +1,5 @@
 # read-ahead.sh - how far the kernel reads ahead of sequential reading, KiB
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153 # arguments and results in variables
 
-# shellcheck source=tune/lib/drive.sh
 . "$TUNE/lib/drive.sh"
 
 knob_read_ahead_targets=(drive_targets 'sd*|nvme*|vd*|xvd*|mmcblk*|md*|dm-*')

@@ -1,6 +1,4 @@
 # socket-buffers.sh - how much a socket and a CPU's queue may hold
-# shellcheck shell=bash
-# shellcheck disable=SC2034 # results are in variables
 
 knob_socket_buffers_range=0-2147483647
 

@@ -1,6 +1,4 @@
 # stat-interval.sh - how often each CPU sums up its memory counters
-# shellcheck shell=bash
-# shellcheck disable=SC2034 # results are in variables
 
 knob_stat_interval_file=/proc/sys/vm/stat_interval
 knob_stat_interval_range=1-3600

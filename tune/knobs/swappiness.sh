@@ -1,6 +1,4 @@
 # swappiness.sh - how readily the kernel swaps rather than drop page cache
-# shellcheck shell=bash
-# shellcheck disable=SC2034 # results are in variables
 
 knob_swappiness_file=/proc/sys/vm/swappiness
 knob_swappiness_range=0-200

@@ -1,6 +1,4 @@
 # timer-migration.sh - timers of idle CPUs that move to busy ones
-# shellcheck shell=bash
-# shellcheck disable=SC2034 # results are in variables
 
 knob_timer_migration_file=/proc/sys/kernel/timer_migration
 knob_timer_migration_range=0-1

@@ -1,6 +1,4 @@
 # transparent-huge-pages.sh - pages of 2 MiB without being asked
-# shellcheck shell=bash
-# shellcheck disable=SC2034 # results are in variables
 
 knob_transparent_huge_pages_file=/sys/kernel/mm/transparent_hugepage/TARGET
 
@@ -34,7 +32,6 @@ knob_transparent_huge_pages_goal()
 knob_transparent_huge_pages_values()
 {
 	VALUES=
-	# shellcheck disable=SC2153 # VALUE is what file_read read
 	! file_read "$FILE" || VALUES=${VALUE//[][]/}
 }
 

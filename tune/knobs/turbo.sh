@@ -1,6 +1,4 @@
 # turbo.sh - frequencies above the one that the CPU can keep up
-# shellcheck shell=bash
-# shellcheck disable=SC2034 # results are in variables
 
 knob_turbo_values='on, off'
 # Turbo comes after the governor, whose change switches turbo on with some

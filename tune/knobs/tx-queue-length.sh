@@ -1,8 +1,5 @@
 # tx-queue-length.sh - how many packets may wait for an interface to send
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153 # arguments and results in variables
 
-# shellcheck source=tune/lib/nic.sh
 . "$TUNE/lib/nic.sh"
 
 knob_tx_queue_length_targets=(nic_targets)

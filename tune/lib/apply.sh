@@ -1,6 +1,4 @@
 # apply.sh - set the values of a profile, with all originals in the journal first
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
 #
 #   apply_profile PROFILE   returns 0; or STATUS_REFUSED if a required knob can't
 #                           be set; then nothing is changed, or all is restored

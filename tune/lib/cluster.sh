@@ -1,6 +1,4 @@
 # cluster.sh - a verb on many nodes, by blinksh
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
 #
 # apply works in two phases.  First it asks all nodes whether they could apply the
 # profile (prepare); then it applies it on all nodes.  If one node fails, all nodes

@@ -1,6 +1,4 @@
 # cpulist.sh - sets of CPUs, as the kernel writes them
-# shellcheck shell=bash
-# shellcheck disable=SC2034 # results are in variables
 #
 #   cpulist_of LIST              VALUE: the list as the kernel would show it,
 #                                "0,1,2,8" as "0-2,8"; or 1 if it is none

@@ -1,6 +1,4 @@
 # deadman.sh - undo settings that could cut the operator off, unless confirmed
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
 #
 # The deadman is a process that apply starts before the first change of that kind.
 # It has a session of its own, so that it survives the end of the operator's session

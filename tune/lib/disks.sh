@@ -1,7 +1,5 @@
 # disks.sh - a data set on the outer rim of each disk: partitions, RAID-0, and XFS
 # or two raw devices
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153 # arguments and results in variables
 #
 #   blinktune disks plan|make --data-bytes N [--stripe KIB] [--label NAME]
 #             [--headroom PERCENT] [--mount FOLDER | --raw] DEVICE...

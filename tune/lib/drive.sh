@@ -1,6 +1,4 @@
 # drive.sh - block devices, and which of them are drives of which kind
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153 # arguments and results in variables
 
 # drive_targets PATTERN [NAME...]: TARGETS=the block devices that match PATTERN
 # ("sd*|md*").  Loop devices, RAM disks and the like only by NAME.

@@ -1,6 +1,4 @@
 # export.sh - a profile for the tuned daemon
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
 #
 # Settings without a plug-in of tuned become comments, so that no reader believes
 # that tuned sets them.  Lines about only some targets become comments, too, since

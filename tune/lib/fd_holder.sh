@@ -1,6 +1,4 @@
 # fd_holder.sh - settings that last as long as a process holds a file open
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
 #
 # run and hold open the file themselves: the kernel restores the setting when the
 # process ends, however it ends.  apply starts a holder, a process in the

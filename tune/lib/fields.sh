@@ -1,6 +1,4 @@
 # fields.sh - values that are several settings in one: "rx-usecs 3 rx-frames 0"
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153 # arguments and results in variables
 #
 # A network card's coalescing, rings and offloads are sets of fields that its
 # driver offers in part.  The value that is in force names all of them; a wanted

@@ -1,6 +1,4 @@
 # file.sh - the files of /sys and /proc, or of a tree that stands in for them
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
 #
 # Every path begins with a slash; ROOT, empty or a folder, is put before it.
 # Results are in variables, so that nothing here forks unless a write fails.
@@ -22,7 +20,6 @@
 # file is never empty.  A value that a process holds is not written to a tree, since
 # nothing would restore it.
 
-# shellcheck source=tune/lib/number.sh
 . "$TUNE/lib/number.sh"
 
 ROOT=${ROOT:-}

@@ -1,6 +1,4 @@
 # hold.sh - a profile for the time of a command, or until standard input ends
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
 #
 # hold PROFILE   applies the profile, prints "held", and reverts at the end of
 #                standard input: so also when the process at the other end of the

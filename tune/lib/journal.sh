@@ -1,6 +1,4 @@
 # journal.sh - the write-ahead journal, from which changes are reverted
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
 #
 # STATE/journal exists exactly as long as a setting may be changed.  It is text.  A
 # line consists of fields with tabs between them; the last field is ".", so that a

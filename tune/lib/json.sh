@@ -1,6 +1,4 @@
 # json.sh - strings as JSON
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
 #
 #   json_string TEXT   JSON: TEXT in quotes; bytes that are not UTF-8 become
 #                      U+FFFD

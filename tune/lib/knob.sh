@@ -1,6 +1,4 @@
 # knob.sh - the knobs, a file each in tune/knobs
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
 #
 # A file NAME.sh defines variables and functions, with underscores for the dashes
 # of its name.  The variables:
@@ -61,7 +59,6 @@
 #                                 call the functions above
 #   knob_traits NAME              LIFETIME RISK ORDER
 
-# shellcheck source=tune/lib/setting.sh
 . "$TUNE/lib/setting.sh"
 
 # knob_own[NAME.PART]: the knob has this function.

@@ -1,6 +1,4 @@
 # list.sh - what knobs and profiles there are, and what a knob is about
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
 
 list_main()
 {

@@ -1,7 +1,5 @@
 # make_volume.sh - make the volumes that placement.sh has laid out, or remove them
 # again after a failure
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153 # arguments and results in variables
 
 make_volume()
 {

@@ -1,6 +1,4 @@
 # message.sh - standard output, messages on stderr, and exit statuses
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
 #
 #   misuse WHY...      one line, and the program ends with STATUS_USAGE
 #   die WHY...         the same with STATUS_FILE: a profile, the state folder or

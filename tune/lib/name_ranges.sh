@@ -1,7 +1,5 @@
 # name_ranges.sh - write many names as ranges: policy0 policy1 policy3 become
 # policy[0-1,3]
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
 #
 #   name_ranges NAME...    sets NAME_RANGES, where names that differ only in their
 #                          last number are one range

@@ -1,6 +1,4 @@
 # nic.sh - network interfaces, and what ethtool says of them
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153 # arguments and results in variables
 #
 # ethtool's messages and exit statuses differ with how it reaches the kernel
 # (netlink: status 1 and "netlink error: ..."; ioctl: 70 to 92 and "Cannot ...:

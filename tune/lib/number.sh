@@ -1,6 +1,4 @@
 # number.sh - is a text a number, as the kernel and blinktune write them?
-# shellcheck shell=bash
-# shellcheck disable=SC2034 # NUMBER_MAX is for the callers
 #
 # bash evaluates what stands in an arithmetic expression or an index: "08" is an
 # error there, "010" is 8, and "a[$(COMMAND)]" runs a command.  So each text from

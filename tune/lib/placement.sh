@@ -1,6 +1,4 @@
 # placement.sh - where a data set goes: partitions, arrays, file system
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153 # arguments and results in variables
 
 readonly DISK_MIB=1048576
 # XFS: a log of 64 MiB, and tables; and nothing smaller than 300 MiB is made.

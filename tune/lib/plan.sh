@@ -1,6 +1,4 @@
 # plan.sh - what a profile means here: for each knob and target now and wanted
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
 #
 # plan_make, after profile_load, sets an element of each for every knob and
 # target that a line is about, in the order in which apply comes to them:

@@ -1,6 +1,4 @@
 # policy.sh - the CPUs that share one frequency: cpufreq's policies
-# shellcheck shell=bash
-# shellcheck disable=SC2034 # results are in variables
 #
 #   POLICIES                     the folder that they are in
 #   policy_targets FILE          TARGETS: those that have FILE, by number

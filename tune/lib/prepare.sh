@@ -1,7 +1,5 @@
 # prepare.sh - the first phase of apply on many nodes: find out on every node
 # whether apply could succeed, before any node changes something
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
 
 prepare_main()
 {

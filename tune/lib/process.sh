@@ -1,6 +1,4 @@
 # process.sh - which process is which
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
 #
 #   process_start PID      START, its start time in ticks; or 1: it has ended
 #   process_is PID START   is it still that one, and no other of its number?

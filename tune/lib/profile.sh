@@ -1,6 +1,4 @@
 # profile.sh - profiles: which knobs are to have which values, and why
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
 #
 #   # comment
 #   summary  one line

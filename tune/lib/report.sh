@@ -1,6 +1,4 @@
 # report.sh - what the verbs print: lines for people, or one JSON document
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
 #
 #   report_add RESULT KNOB TARGET NOW WANTED ORIGINAL WHY
 #                           one setting; an original that is not known is empty

@@ -1,6 +1,4 @@
 # revert.sh - restore the originals in the journal, the last change first
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
 #
 #   revert_all [force|keep]   reverts the journal that was read or begun; returns
 #                             0; STATUS_CONFLICT if it left a value alone that

@@ -1,6 +1,4 @@
 # setting.sh - a setting that is one file
-# shellcheck shell=bash
-# shellcheck disable=SC2034 # results are in variables
 #
 #   setting_supported PATH             0; or 1 with SUPPORT and WHY
 #   setting_goal VALUE LOW HIGH        VALUE, if it is a number from LOW to HIGH;

@@ -1,6 +1,4 @@
 # state.sh - the state folder: may it be read, and written?
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153,SC2154 # arguments and results in variables
 #
 # Root sets the values in the journal, and root writes to the folder.  So blinktune
 # neither reads nor writes there if another user could have made the folder or its

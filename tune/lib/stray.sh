@@ -1,6 +1,4 @@
 # stray.sh - processes of an earlier apply that still hold a setting
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
 #
 # A holder (fd_holder.sh) outlives the apply that started it.  If apply is killed and
 # its state folder removed, no journal names the holder any more: its setting stays in

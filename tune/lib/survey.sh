@@ -1,6 +1,4 @@
 # survey.sh - the contents and the users of block devices
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153 # arguments and results in variables
 
 # disks_survey: of each of DISKS, by its place: DISK_NAME, DISK_SIZE (bytes),
 # DISK_REFUSED (why it can't be had), DISK_HOLDS (what would be destroyed) and

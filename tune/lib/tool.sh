@@ -1,6 +1,4 @@
 # tool.sh - other programs: ethtool, hdparm, systemctl, ...
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
 #
 #   tool_have NAME          is there such a program?
 #   tool_run NAME ARG...    runs it; OUT: stdout and stderr together,

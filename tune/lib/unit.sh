@@ -1,6 +1,4 @@
 # unit.sh - systemd's units
-# shellcheck shell=bash
-# shellcheck disable=SC2034 # results are in variables
 #
 #   unit_supported          0; or 1 with SUPPORT and WHY
 #   unit_list               UNITS=(...): what runs: services first, then what

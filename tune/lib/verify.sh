@@ -1,7 +1,5 @@
 # verify.sh - compare the machine with a profile (verify), and show the active one
 # (status)
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
 #
 # verify without a PROFILE takes the profile of the journal, and the results there: a
 # value that was clamped when it was applied does not differ.
