@@ -72,7 +72,7 @@ blinktrial-node-1 cp in out; node check pagecache in out
 blinktrial-node-1 node counters .
 blinktrial-node-1 node environment .
 blinktrial-node-1 node noise
-blinktrial-node-1 node remove in
+blinktrial-node-1 node remove in --then said in
 blinktrial-gate-1 gate --json=../file -- true && cat file
 blinktrial-design-1 cat record/design.json
 blinktrial-trial-1 cat record/trials.jsonl

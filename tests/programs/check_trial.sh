@@ -900,7 +900,7 @@ case_nodes()
 		 for t in trials)'
 	ask 'all(set(t["counters"]["nodes"]) == set(design["hosts"])
 		 for t in trials)'
-	ask '[p["host"] for p in trials[0]["noise"]["places"]] == design["hosts"]
+	ask '[p["host"] for p in trials[0]["noise"]["places"]] == design["hosts"][:1]
 	     and all(p["cpus"] for p in trials[0]["noise"]["places"])'
 	expect_folder record design.json environment.json trials.jsonl
 }

@@ -79,6 +79,22 @@ class TestNode(Folder):
         self.assertEqual(answer["schema"], agent.SCHEMA)
         self.assertIn("context_switches", answer["counters"])
 
+    def test_one_after_the_other(self):
+        path = f"{self.folder}/said"
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("text")
+        answer = self.do("said", path, agent.THEN, "remove", path, agent.THEN,
+                         "counters", self.folder)
+        self.assertEqual(answer["text"], "text")
+        self.assertEqual(answer["removed"], 1)
+        self.assertIn("counters", answer)
+        # Nothing is done of what is not all right.
+        open(path, "wb").close()
+        for wrong in (["dance"], [], ["counters"]):
+            self.assertEqual(self.refused("remove", path, agent.THEN,
+                                          *wrong).status, USAGE)
+        self.assertTrue(os.path.exists(path))
+
     def test_noise(self):
         answer = self.do("noise")
         self.assertEqual(answer["noise"]["probe"], "noise")

@@ -52,10 +52,8 @@ class InPlaces(unittest.TestCase):
             of = {"parameters": {"machine.chunk": value, "machine.net": "b"}}
             self.assertEqual(self.places.rehearse("cache", of), work)
             self.assertEqual(self.places.prepare("cache", of), work)
-            self.assertEqual(self.places.counters(), work)
             self.assertEqual(self.places.run("cache", of), work)
-            self.assertEqual(self.places.verify("cache", None), work)
-            self.assertEqual(self.places.judge(), work)
+            self.assertEqual(self.places.finish("cache", of, None), work)
 
     def test_all_are_made_and_closed(self):
         self.places.check(True)

@@ -13,6 +13,9 @@ main() is the node's side; ask() and the join_*() are the client's.
     noise                                        of its CPUs, watched now
     said PATH                                    a file that a rank has printed
 
+Several are done one after the other if THEN is between them; their answers are
+one document, in which no two have a member in common.
+
 Options stand before the verb: --programs=FOLDER, where blinkgen and blinkval
 are, since a daemon's PATH knows nothing of them; --cache-bytes=N and --reuse.
 """
@@ -36,6 +39,9 @@ from trials.scenario.place import Place
 
 SCHEMA = "blinktrial-node-1"
 LAST_STATUS = 5
+# Between two verbs; no path begins so.
+THEN = "--then"
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 # --- on a node ----------------------------------------------------------------
@@ -62,7 +68,7 @@ def make(options, records, share, kind, path) -> dict:
     made = inputs.make(path, count, kind == "ascii", start, options.programs,
                        options.reuse)
     return {"records": made.records, "bytes": made.bytes,
-            "checksum": made.checksum}
+            "checksum": made.checksum, "boot_id": text_of(BOOT_ID).strip()}
 
 
 def examine(options, scenario, work) -> dict:
@@ -151,26 +157,36 @@ def parse(arguments: List[str]) -> argparse.Namespace:
     parser.add_argument("--programs", type=Programs, default=None)
     parser.add_argument("--cache-bytes", type=number)
     parser.add_argument("--reuse", action="store_true")
-    parser.add_argument("verb")
-    parser.add_argument("rest", nargs=argparse.REMAINDER)
-    options = parser.parse_args(arguments)
-    if options.verb not in VERBS:
-        raise Failure(options.verb, f"no verb; there are {', '.join(VERBS)}",
-                      USAGE)
-    return options
+    parser.add_argument("requests", nargs=argparse.REMAINDER)
+    return parser.parse_args(arguments)
+
+
+def requests_of(words: List[str]) -> List[List[str]]:
+    """Each a verb and its arguments, as many as it takes."""
+    requests: List[List[str]] = [[]]
+    for word in words:
+        if word == THEN:
+            requests.append([])
+        else:
+            requests[-1].append(word)
+    for verb, *rest in (request or [""] for request in requests):
+        if verb not in VERBS:
+            raise Failure(verb, f"no verb; there are {', '.join(VERBS)}",
+                          USAGE)
+        takes = VERBS[verb].__code__.co_argcount - 1
+        if len(rest) != takes and VERBS[verb] is not remove:
+            raise Failure(verb, f"takes {takes} arguments", USAGE)
+    return requests
 
 
 def main(arguments: List[str], programs=None) -> int:
     """programs: where they are unless --programs says it."""
     options = parse(arguments)
     options.programs = options.programs or programs or Programs("/usr/bin")
-    verb = VERBS[options.verb]
-    takes = verb.__code__.co_argcount - 1
-    if len(options.rest) != takes and verb is not remove:
-        raise Failure(options.verb, f"takes {takes} arguments", USAGE)
-    answer = verb(options, *options.rest)
-    print_text(json.dumps({"schema": SCHEMA, "verb": options.verb, **answer})
-               + "\n")
+    answer = {"schema": SCHEMA}
+    for verb, *rest in requests_of(options.requests):
+        answer.update(VERBS[verb](options, *rest))
+    print_text(json.dumps(answer) + "\n")
     return 0
 
 

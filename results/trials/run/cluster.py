@@ -13,16 +13,13 @@ from trials.run import agent, mpirun, output_check, sorter
 from trials.run.machine import REHEARSAL_RECORDS
 from trials.run.options import default_work
 from trials.run.supervisor import Supervisor
+from trials.run.target import Ending, Target
 from trials.scenario import conditions
 from trials.scenario.place import Place
 
 
-class Cluster:
+class Cluster(Target):
     """The nodes that -w names.  The folder for work is there on each."""
-
-    devices = None
-    # After so many failures, trials are given up.
-    failures_at_most = 10
 
     def __init__(self, options, programs: Programs, supervisor: Supervisor,
                  sweep: Sweep | None = None):
@@ -53,10 +50,10 @@ class Cluster:
         self._addresses = sweep.places(NODES) if sweep else {}
         self._launcher = None
         self._shell = ["-w", options.hosts, "--key-file", key_of(options)]
+        self._watched = list(self._shell)
         self.hosts = self._ping()
         self._checksum = None
         self._rehearsing = False
-        self._checks = []
 
     def _ping(self) -> list[str]:
         """All hosts, in the order of ranks."""
@@ -98,6 +95,9 @@ class Cluster:
                          self._input, options=["--reuse"] if reuse else [])
         self._checksum = agent.join_checksums(
             [one["checksum"] for one in made])
+        # Nodes that are on one machine would watch each other's probes.
+        machines = {one["boot_id"]: one["host"] for one in reversed(made)}
+        self._watched[1] = ",".join(machines.values())
 
     def rehearse(self, scenario: str, configuration: dict) -> str | None:
         """Sort a few records off the record.  None, or why that fails."""
@@ -118,18 +118,14 @@ class Cluster:
             self._ask("remove", self._rehearsal)
 
     def noise(self) -> list[dict]:
-        """Watched on all nodes at once."""
-        return [noise.place(node, node["host"]) for node in self._ask("noise")]
+        """Watched on all machines at once."""
+        found = agent.ask(self._programs, self._watched, "noise")
+        return [noise.place(node, node["host"]) for node in found]
 
-    def prepare(self, scenario: str, _configuration: dict) -> list[dict]:
-        return joined(self._ask("prepare", scenario, self._input,
-                                self._output))
-
-    def counters(self) -> dict:
-        nodes = self._ask("counters", literal(self._work))
-        own = counters.read()
-        return {**own, "nodes": {node["host"]: node["counters"]
-                                 for node in nodes}}
+    def prepare(self, scenario: str, _configuration: dict) -> tuple:
+        found = self._ask("prepare", scenario, self._input, self._output,
+                          agent.THEN, "counters", literal(self._work))
+        return joined(found), counted(found)
 
     def difference(self, before: dict, after: dict) -> dict:
         old, new = dict(before), dict(after)
@@ -176,26 +172,25 @@ class Cluster:
             command, self._supervisor, timeout_s, self.hosts,
             lambda: [node["text"] for node in self._ask("said", self._said)])
 
-    def verify(self, scenario: str, result: sorter.Result) -> list[dict]:
-        """The conditions after a run; none of a run that has failed."""
+    def finish(self, scenario: str, _configuration: dict,
+               result: sorter.Result) -> Ending:
+        """The conditions and the check only of a run that has not failed."""
+        work = literal(self._work)
+        remove = [agent.THEN, "remove", self._output, self._said]
         if result.failed:
-            return []
-        self._checks = self._ask("check", scenario, self._input, self._output)
-        return joined(self._checks) + agent.join_conditions({
+            return Ending(counted(self._ask("counters", work, *remove)), [],
+                          None)
+        found = self._ask("counters", work, agent.THEN, "check", scenario,
+                          self._input, self._output, *remove)
+        conditions = joined(found) + agent.join_conditions({
             host: self._scenarios[scenario].verify_run(document)
             for host, document in zip(self.hosts, result.documents)})
-
-    def judge(self) -> output_check.OutputCheck:
-        """Judge the output by what verify() has fetched."""
-        done = agent.join_check(self._checks, self._programs)
-        return output_check.of_report(done, self._records, self._checksum)
+        return Ending(counted(found), conditions, output_check.of_report(
+            agent.join_check(found, self._programs), self._records,
+            self._checksum))
 
     def remove_output(self) -> None:
         self._ask("remove", self._output, self._said)
-
-    def clear(self, _configuration: dict) -> None:
-        """Clear up behind a trial."""
-        self.remove_output()
 
     def describe(self) -> dict:
         nodes = self._ask("environment", literal(self._work))
@@ -221,6 +216,11 @@ class Cluster:
 def joined(answers: list[dict]) -> list[dict]:
     return agent.join_conditions({answer["host"]: answer["conditions"]
                                   for answer in answers})
+
+
+def counted(answers: list[dict]) -> dict:
+    return {**counters.read(), "nodes": {answer["host"]: answer["counters"]
+                                         for answer in answers}}
 
 
 def key_of(options) -> str:

@@ -10,11 +10,12 @@ import time
 
 from trials.base.failure import USAGE, Failure, of_file
 from trials.base.programs import Programs
-from trials.machine import counters, environment, noise
+from trials.machine import noise
 from trials.run import hook
 from trials.run.arms import Arm
 from trials.run.sorter import Result
 from trials.run.supervisor import Supervisor
+from trials.run.target import Target
 from trials.run.timed import message_of, time_command
 from trials.scenario import conditions, inputs
 from trials.scenario.context import Context
@@ -24,11 +25,9 @@ from trials.scenario.place import Place
 TIMEOUT_S = 30 * 86400.0
 
 
-class Commands:
+class Commands(Target):
     """Arms that are timed, each in the current folder or one of its own."""
 
-    hosts = None
-    devices = None
     # The first trial that fails ends the run.
     failures_at_most = 1
 
@@ -110,11 +109,11 @@ class Commands:
         is off the clock, for which the user waits, too."""
         for _ in range(1 + self._warmup):
             begin_ns = time.monotonic_ns()
-            self.prepare(scenario, configuration)
+            self._bring_about(scenario, configuration)
             if self._supervisor.signal:
                 return None
             _, result = self.run(scenario, configuration)
-            self.clear(configuration)
+            self._clear(configuration)
             if result.failed or self._supervisor.signal:
                 break
             self.noise()
@@ -134,7 +133,7 @@ class Commands:
 
     # --- a trial --------------------------------------------------------------
 
-    def prepare(self, scenario: str, configuration: dict) -> list[dict]:
+    def _bring_about(self, scenario: str, configuration: dict) -> list[dict]:
         arm = self._arm(configuration)
         self.remove_output()
         self._call(arm, "prepare", arm.prepare)
@@ -168,13 +167,13 @@ class Commands:
                 raise of_file(path, error) from None
         return time.monotonic_ns() - begin_ns
 
-    def verify(self, scenario: str, _result: Result) -> list[dict]:
+    def _verify(self, scenario: str, _result: Result) -> list[dict]:
         return self._scenarios[scenario].verify_command()
 
-    def judge(self) -> None:
+    def _judge(self) -> None:
         """Only its exit status tells of a command."""
 
-    def clear(self, configuration: dict) -> None:
+    def _clear(self, configuration: dict) -> None:
         """Clear up behind a trial.  What concludes it may look at the output,
         which a command that has failed need not have: then that is what is
         told, and not that looking has failed, too."""
@@ -192,15 +191,6 @@ class Commands:
             inputs.remove(path)
 
     # --- around the trials ----------------------------------------------------
-
-    def counters(self) -> dict:
-        return counters.read(*self._place.paths)
-
-    def difference(self, before: dict, after: dict) -> dict:
-        return counters.difference(before, after)
-
-    def describe(self) -> dict:
-        return environment.describe(self._place.paths, self._programs)
 
     def close(self, keep: bool) -> None:
         for scenario in self._scenarios.values():

@@ -1,19 +1,16 @@
-"""One machine as the target of trials: a process sorts.
-
-All targets, this one, a cluster or commands, have the same steps: prepare, run,
-verify and judge.  So the runner need not know which of them it has.
-"""
+"""One machine as the target of trials: a process sorts."""
 
 import contextlib
 import os
 
 from trials.base.failure import FILE, Failure, of_file
 from trials.base.programs import Programs
-from trials.machine import counters, environment, noise
+from trials.machine import noise
 from trials.record.sweep import sort_arguments
 from trials.run import output_check, sorter
 from trials.run.options import default_work
 from trials.run.supervisor import Supervisor
+from trials.run.target import Target
 from trials.scenario import conditions, inputs
 from trials.scenario.context import FILLER, Context
 from trials.scenario.place import Place
@@ -22,15 +19,8 @@ from trials.scenario.place import Place
 REHEARSAL_RECORDS = 1000
 
 
-class Machine:
+class Machine(Target):
     """This machine, where one process sorts."""
-
-    hosts = None
-    devices = None
-    # What a sort takes is not known before the first.
-    shortest_ns = None
-    # After so many failures, trials are given up.
-    failures_at_most = 10
 
     def __init__(self, options, programs: Programs, supervisor: Supervisor,
                  _sweep=None):
@@ -117,14 +107,8 @@ class Machine:
         """The noise of each machine that sorts, now."""
         return [noise.place(noise.watch(self._programs))]
 
-    def prepare(self, scenario: str, _configuration: dict) -> list[dict]:
+    def _bring_about(self, scenario: str, _configuration: dict) -> list[dict]:
         return self._scenarios[scenario].prepare(self._context)
-
-    def counters(self) -> dict:
-        return counters.read(*self._place.paths)
-
-    def difference(self, before: dict, after: dict) -> dict:
-        return counters.difference(before, after)
 
     def run(self, scenario: str, configuration: dict):
         return self._sort(scenario, configuration,
@@ -142,11 +126,11 @@ class Machine:
              *sort_arguments(configuration["parameters"])]),
             self._supervisor, sorter.timeout_s_of(self._records))
 
-    def verify(self, scenario: str, result: sorter.Result) -> list[dict]:
+    def _verify(self, scenario: str, result: sorter.Result) -> list[dict]:
         return self._scenarios[scenario].verify(self._context,
                                                 result.documents[0])
 
-    def judge(self) -> output_check.OutputCheck:
+    def _judge(self) -> output_check.OutputCheck:
         """Check that the output is the sorted input."""
         return output_check.of_report(self._validate(), self._input.records,
                                       self._input.checksum)
@@ -159,12 +143,8 @@ class Machine:
         for path in self._output_files():
             inputs.remove(path)
 
-    def clear(self, _configuration: dict) -> None:
-        """Clear up behind a trial."""
+    def _clear(self, _configuration: dict) -> None:
         self.remove_output()
-
-    def describe(self) -> dict:
-        return environment.describe(self._place.paths, self._programs)
 
     def close(self, keep: bool) -> None:
         """Remove what was made here, but for what keep asks to leave."""

@@ -9,6 +9,7 @@ too, and nothing is moved between two trials.
 import copy
 
 from trials.record.sweep import WORK, Sweep
+from trials.run.target import Ending
 
 
 class Places:
@@ -24,7 +25,7 @@ class Places:
         self._folder_of = folders
         self._targets = {work: target(work) for work in
                          dict.fromkeys([options.work, *folders.values()])}
-        self._first = self._now = self._targets[options.work]
+        self._first = self._targets[options.work]
 
     def __getattr__(self, name):
         """What all targets have in common."""
@@ -32,11 +33,10 @@ class Places:
 
     def _choose(self, configuration: dict):
         parameters = configuration["parameters"]
-        self._now = next(
+        return next(
             (self._targets[folder] for (name, value), folder
              in self._folder_of.items() if parameters.get(name) == value),
             self._first)
-        return self._now
 
     def _each(self, method: str, *arguments) -> None:
         for target in self._targets.values():
@@ -54,23 +54,15 @@ class Places:
     def end_rehearsals(self) -> None:
         self._each("end_rehearsals")
 
-    def prepare(self, scenario: str, configuration: dict) -> list[dict]:
+    def prepare(self, scenario: str, configuration: dict) -> tuple:
         return self._choose(configuration).prepare(scenario, configuration)
-
-    def counters(self) -> dict:
-        return self._now.counters()
 
     def run(self, scenario: str, configuration: dict):
         return self._choose(configuration).run(scenario, configuration)
 
-    def verify(self, scenario: str, result) -> list[dict]:
-        return self._now.verify(scenario, result)
-
-    def judge(self):
-        return self._now.judge()
-
-    def clear(self, configuration: dict) -> None:
-        self._choose(configuration).clear(configuration)
+    def finish(self, scenario: str, configuration: dict, result) -> Ending:
+        return self._choose(configuration).finish(scenario, configuration,
+                                                  result)
 
     def close(self, keep: bool) -> None:
         self._each("close", keep)

@@ -110,7 +110,7 @@ class Ranks(Machine):
             self.remove_output()
         return result.message or "fails" if result.failed else None
 
-    def prepare(self, scenario: str, configuration: dict) -> list[dict]:
+    def _bring_about(self, scenario: str, configuration: dict) -> list[dict]:
         count = count_of(configuration)
         self._contexts = [Context(
             self._input_of(count, rank), self._output_of(rank))
@@ -139,7 +139,7 @@ class Ranks(Machine):
             lambda: [agent.text_of(self._said_of(rank))
                      for rank in range(count)])
 
-    def verify(self, scenario: str, result: sorter.Result) -> list[dict]:
+    def _verify(self, scenario: str, result: sorter.Result) -> list[dict]:
         """The conditions after a run; none of a run that has failed.  They
         come first: to sum an output up brings it into the cache."""
         self._checks = []
@@ -158,7 +158,7 @@ class Ranks(Machine):
                 "summary_base64": base64.b64encode(summary).decode()})
         return found
 
-    def judge(self) -> output_check.OutputCheck:
+    def _judge(self) -> output_check.OutputCheck:
         done = agent.join_check(self._checks, self._programs)
         wanted = self._inputs[self._count]
         return output_check.of_report(done, wanted.records, wanted.checksum)

@@ -102,15 +102,12 @@ class Runner:
         with stopwatch(spent, "tuning"):
             tuning = self._tune(wanted)
         with stopwatch(spent, "prepare"):
-            conditions = self._target.prepare(planned.scenario, wanted)
-            before = self._target.counters()
+            conditions, before = self._target.prepare(planned.scenario, wanted)
         with self._energy.around():
             timed, result = self._target.run(planned.scenario, wanted)
         with stopwatch(spent, "check"):
-            after = self._target.counters()
-            conditions += self._target.verify(planned.scenario, result)
-            check = None if result.failed else self._target.judge()
-            self._target.clear(wanted)
+            ending = self._target.finish(planned.scenario, wanted, result)
+            conditions += ending.conditions
             if self._supervisor.signal:
                 return None
             if self._supervisor.was_stopped:
@@ -123,9 +120,9 @@ class Runner:
             "seed": block_seed(self._record.design, planned.block),
             "begin_unix_ns": timed.begin_unix_ns,
             "begin_monotonic_ns": timed.begin_monotonic_ns,
-            **findings(result, check), "ranks": result.ranks,
+            **findings(result, ending.check), "ranks": result.ranks,
             "measures": timed.measures,
-            "counters": self._target.difference(before, after),
+            "counters": self._target.difference(before, ending.counters),
             "conditions": conditions, "scenario_met": all_met(conditions),
             "runner": self._clock.costs(timed, spent), "tuning": tuning,
             "energy": energy, "noise": noise}
