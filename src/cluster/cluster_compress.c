@@ -357,20 +357,18 @@ int cluster_compress_check(struct cluster *cluster, struct failure *failure)
 	return 0;
 }
 
-/* Is each block of a length that it may have, and do they add up? */
-static bool table_is_good(const struct cluster_source *source, uint64_t bytes)
+/* May the next block be so long?  What is left behind it must not be longer
+ * than its records, and is nothing behind the last one.  Who sends a table may
+ * send it again, and another one: so no length is read twice. */
+static bool length_is_good(const struct cluster_source *source, uint64_t bytes,
+			   uint32_t length)
 {
-	const uint8_t *table = source->head + source->head_bytes;
-	uint64_t sum = 0;
+	uint64_t left = bytes - source->taken_blocks * BLOCK_BYTES;
+	uint64_t stored_left = source->stored_bytes - source->taken_bytes;
+	uint32_t plain_bytes = block_bytes(bytes, source->taken_blocks);
 
-	for (uint64_t b = 0; b < block_count(bytes); b++) {
-		uint32_t length = load_le32(table + 4 * b);
-
-		if (length == 0 || length > block_bytes(bytes, b))
-			return false;
-		sum += length;
-	}
-	return sum == source->stored_bytes;
+	return length > 0 && length <= plain_bytes && length <= stored_left &&
+	       stored_left - length <= left - plain_bytes;
 }
 
 /* Decompress the next block; false: it is none. */
@@ -406,13 +404,13 @@ const char *cluster_decompress(struct cluster *cluster, unsigned node,
 	uint64_t before = source->head_bytes + source->table_bytes;
 	const uint8_t *table = source->head + source->head_bytes;
 
-	if (*prefix_bytes >= before && source->taken_blocks == 0 &&
-	    !table_is_good(source, bytes))
-		return "sends blocks of impossible lengths: " EXCHANGE_FAULTY;
 	while (*prefix_bytes >= before &&
 	       source->taken_blocks < block_count(bytes)) {
 		uint32_t length = load_le32(table + 4 * source->taken_blocks);
 
+		if (!length_is_good(source, bytes, length))
+			return "sends blocks of impossible "
+			       "lengths: " EXCHANGE_FAULTY;
 		if (before + source->taken_bytes + length > *prefix_bytes)
 			break;
 		if (!take_block(cluster, source, length))
