@@ -40,13 +40,12 @@ bool loopdevice_shows_device(int fd)
 /* The number of the disk that it is a partition of, or its own. */
 static dev_t disk_of(dev_t device)
 {
-	char path[64], text[32];
+	char text[32];
 	unsigned disk_major, disk_minor;
 
 	/* /sys/dev/block/8:1 leads to .../block/sda/sda1. */
-	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/../dev",
-		 major(device), minor(device));
-	if (small_file_read(path, text, sizeof(text)) &&
+	if (small_file_read(text, sizeof(text), "/sys/dev/block/%u:%u/../dev",
+			    major(device), minor(device)) &&
 	    sscanf(text, "%u:%u", &disk_major, &disk_minor) == 2)
 		return makedev(disk_major, disk_minor);
 	return device;

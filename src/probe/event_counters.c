@@ -144,7 +144,7 @@ void event_counters_explain(const struct event_counters *counters, char *why,
 		break;
 	case EACCES:
 	case EPERM:
-		small_file_read(PARANOID, paranoid, sizeof(paranoid));
+		small_file_read(paranoid, sizeof(paranoid), PARANOID);
 		snprintf(why, room,
 			 "the kernel does not let us: " PARANOID
 			 " is %.*s (wanted: 2 or less)",

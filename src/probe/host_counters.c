@@ -14,8 +14,8 @@
 #include "base/base.h"
 #include "system/small_file.h"
 
-/* Calls take with each line of root/name, which may be missing. */
-static void read_lines(const char *root, const char *name,
+/* Calls take with each line of a file of this name, which may be missing. */
+static void read_lines(const char *name,
 		       void (*take)(struct host_counters *, const char *),
 		       struct host_counters *counters)
 {
@@ -24,10 +24,7 @@ static void read_lines(const char *root, const char *name,
 	size_t line_bytes = 0;
 	FILE *file;
 
-	if (snprintf(path, sizeof(path), "%s%s", root, name) >=
-	    (int)sizeof(path))
-		return;
-	file = fopen(path, "re");
+	file = small_file_path(path, "%s", name) ? fopen(path, "re") : NULL;
 	if (!file)
 		return;
 	while (getline(&line, &line_bytes, file) > 0)
@@ -69,27 +66,27 @@ static void take_meminfo(struct host_counters *counters, const char *line)
 		counters->memory_bytes = kib * KIB;
 }
 
-void host_counters_read(struct host_counters *counters, const char *root)
+void host_counters_read(struct host_counters *counters)
 {
 	for (unsigned cpu = 0; cpu < TOPOLOGY_CPU_NUMBERS; cpu++)
 		counters->steal_ns[cpu] = HOST_COUNTERS_UNKNOWN;
 	counters->balloon_inflated = HOST_COUNTERS_UNKNOWN;
 	counters->balloon_deflated = HOST_COUNTERS_UNKNOWN;
 	counters->memory_bytes = HOST_COUNTERS_UNKNOWN;
-	read_lines(root, "/proc/stat", take_stat, counters);
-	read_lines(root, "/proc/vmstat", take_vmstat, counters);
-	read_lines(root, "/proc/meminfo", take_meminfo, counters);
+	read_lines("/proc/stat", take_stat, counters);
+	read_lines("/proc/vmstat", take_vmstat, counters);
+	read_lines("/proc/meminfo", take_meminfo, counters);
 }
 
-uint64_t host_counters_frequency_khz(const char *root, unsigned cpu)
+uint64_t host_counters_frequency_khz(unsigned cpu)
 {
-	char path[PATH_MAX], text[32];
+	char text[32];
 	uint64_t khz;
 
-	if (snprintf(path, sizeof(path),
-		     "%s/sys/devices/system/cpu/cpu%u/cpufreq/scaling_cur_freq",
-		     root, cpu) >= (int)sizeof(path) ||
-	    !small_file_read(path, text, sizeof(text)) ||
+	if (!small_file_read(
+		    text, sizeof(text),
+		    "/sys/devices/system/cpu/cpu%u/cpufreq/scaling_cur_freq",
+		    cpu) ||
 	    sscanf(text, "%" SCNu64, &khz) != 1)
 		return HOST_COUNTERS_UNKNOWN;
 	return khz;

@@ -25,10 +25,9 @@ struct host_counters {
 	uint64_t memory_bytes;
 };
 
-/* root: "" or a folder that has a proc/ and a sys/, for tests. */
-void host_counters_read(struct host_counters *counters, const char *root);
+void host_counters_read(struct host_counters *counters);
 
 /* The frequency at which the governor runs the CPU now (cpufreq). */
-uint64_t host_counters_frequency_khz(const char *root, unsigned cpu);
+uint64_t host_counters_frequency_khz(unsigned cpu);
 
 #endif /* HOST_COUNTERS_H */

@@ -100,7 +100,7 @@ int noise_probe_run(const struct noise_probe *probe,
 			.number = topology->cpus[i],
 			.cpu = &figures->cpus[i],
 		};
-	host_counters_read(&figures->before, "");
+	host_counters_read(&figures->before);
 	pthread_barrier_init(&barrier, NULL, topology->cpu_count);
 	error = start_watchers(watchers, topology->cpu_count);
 	if (error)
@@ -119,7 +119,7 @@ int noise_probe_run(const struct noise_probe *probe,
 				topology->cpus[i]);
 	for (unsigned i = 0; i < topology->cpu_count; i++)
 		figures->frequency_khz[i] =
-			host_counters_frequency_khz("", topology->cpus[i]);
-	host_counters_read(&figures->after, "");
+			host_counters_frequency_khz(topology->cpus[i]);
+	host_counters_read(&figures->after);
 	return 0;
 }

@@ -85,7 +85,7 @@ static struct io_bytes io_bytes_now(void)
 {
 	char text[512];
 
-	if (!small_file_read("/proc/self/io", text, sizeof(text)))
+	if (!small_file_read(text, sizeof(text), "/proc/self/io"))
 		text[0] = '\0';
 	return (struct io_bytes){ .read = field(text, "\nread_bytes"),
 				  .written = field(text, "\nwrite_bytes") };

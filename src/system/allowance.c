@@ -34,16 +34,11 @@ static bool find_number(const char *text, const char *word, uint64_t *number)
 /* --- control groups --------------------------------------------------------
  */
 
-#define PATH_BYTES 4096
 #define TEXT_BYTES 4096
 
 static bool read_in(const char *folder, const char *name, char text[TEXT_BYTES])
 {
-	char path[PATH_BYTES];
-	int length = snprintf(path, sizeof(path), "%s/%s", folder, name);
-
-	return length < (int)sizeof(path) &&
-	       small_file_read(path, text, TEXT_BYTES);
+	return small_file_read(text, TEXT_BYTES, "%s/%s", folder, name);
 }
 
 /* A file with one number; UINT64_MAX: there is none, or it is "max". */
@@ -149,7 +144,7 @@ typedef uint64_t limit_fn(const char *folder);
 /* A cgroup controller, and how to read its limit in either version. */
 struct controller {
 	const char *name;
-	const char *v1_mount; /* below the root */
+	const char *v1_mount;
 	limit_fn *by_v2, *by_v1;
 };
 
@@ -170,20 +165,18 @@ static const struct controller cpu_controller = {
 /* The least that the group at path and those above it leave.  In a container
  * the path may not exist, being as seen from outside: the mount itself is then
  * the container's own. */
-static uint64_t least_on_path(const char *root, const char *mount,
-			      const char *path, limit_fn *limit)
+static uint64_t least_on_path(const char *mount, const char *path,
+			      limit_fn *limit)
 {
-	char folder[PATH_BYTES];
-	size_t mount_length = strlen(root) + strlen(mount);
-	int length =
-		snprintf(folder, sizeof(folder), "%s%s%s", root, mount, path);
+	char folder[PATH_MAX];
+	int length = snprintf(folder, sizeof(folder), "%s%s", mount, path);
 	uint64_t least = UINT64_MAX;
 
 	if (length >= (int)sizeof(folder))
 		return least;
 	for (;;) {
 		uint64_t left = limit(folder);
-		char *slash = strrchr(folder + mount_length, '/');
+		char *slash = strrchr(folder + strlen(mount), '/');
 
 		least = MIN(least, left);
 		if (!slash)
@@ -212,30 +205,28 @@ static bool has_name(const char *controllers, const char *name)
 }
 
 static uint64_t least_by_v2(const struct controller *controller,
-			    const char *root, const char *path)
+			    const char *path)
 {
-	return least_on_path(root, "/sys/fs/cgroup", path, controller->by_v2);
+	return least_on_path("/sys/fs/cgroup", path, controller->by_v2);
 }
 
 static uint64_t least_by_v1(const struct controller *controller,
-			    const char *root, const char *path)
+			    const char *path)
 {
-	return least_on_path(root, controller->v1_mount, path,
-			     controller->by_v1);
+	return least_on_path(controller->v1_mount, path, controller->by_v1);
 }
 
 /* Each line of /proc/self/cgroup is NUMBER:CONTROLLERS:PATH.  Where /proc is
  * hidden, the mounts are taken for the container's own. */
-static uint64_t least_of_groups(const struct controller *controller,
-				const char *root)
+static uint64_t least_of_groups(const struct controller *controller)
 {
 	char text[TEXT_BYTES];
 	uint64_t least = UINT64_MAX;
 	char *line, *rest;
 
-	if (!read_in(root, "proc/self/cgroup", text))
-		return MIN(least_by_v2(controller, root, ""),
-			   least_by_v1(controller, root, ""));
+	if (!small_file_read(text, sizeof(text), "/proc/self/cgroup"))
+		return MIN(least_by_v2(controller, ""),
+			   least_by_v1(controller, ""));
 	for (line = strtok_r(text, "\n", &rest); line;
 	     line = strtok_r(NULL, "\n", &rest)) {
 		const char *controllers = strchr(line, ':');
@@ -244,9 +235,9 @@ static uint64_t least_of_groups(const struct controller *controller,
 		uint64_t left = UINT64_MAX;
 
 		if (path && strncmp(line, "0::", 3) == 0)
-			left = least_by_v2(controller, root, path + 1);
+			left = least_by_v2(controller, path + 1);
 		else if (path && has_name(controllers + 1, controller->name))
-			left = least_by_v1(controller, root, path + 1);
+			left = least_by_v1(controller, path + 1);
 		least = MIN(least, left);
 	}
 	return least;
@@ -268,14 +259,14 @@ static void read_sysinfo(struct allowance *allowance)
 	allowance->swap_bytes = (uint64_t)info.freeswap * info.mem_unit;
 }
 
-static void read_machine(struct allowance *allowance, const char *root)
+static void read_machine(struct allowance *allowance)
 {
 	char text[TEXT_BYTES];
 	uint64_t available_kib, swap_kib = 0;
 
 	allowance->memory_bytes = UINT64_MAX;
 	allowance->swap_bytes = 0;
-	if (!read_in(root, "proc/meminfo", text) ||
+	if (!small_file_read(text, sizeof(text), "/proc/meminfo") ||
 	    !find_number(text, "MemAvailable:", &available_kib)) {
 		read_sysinfo(allowance);
 		return;
@@ -317,7 +308,7 @@ static void read_statm(uint64_t bytes[STATM_COUNT])
 	char text[TEXT_BYTES], *next = text;
 
 	memset(bytes, 0, STATM_COUNT * sizeof(*bytes));
-	if (small_file_read("/proc/self/statm", text, sizeof(text)))
+	if (small_file_read(text, sizeof(text), "/proc/self/statm"))
 		for (unsigned i = 0; i < STATM_COUNT; i++)
 			bytes[i] = strtoull(next, &next, 10) * page_bytes;
 }
@@ -345,20 +336,14 @@ uint64_t allowance_taken_bytes(void)
 /* --- all of them -----------------------------------------------------------
  */
 
-void allowance_read_under(struct allowance *allowance, const char *root)
+void allowance_read(struct allowance *allowance)
 {
 	allowance->memory_source = ALLOWANCE_MACHINE;
-	read_machine(allowance, root);
-	lower(allowance, least_of_groups(&memory_controller, root),
-	      ALLOWANCE_CGROUP);
+	read_machine(allowance);
+	lower(allowance, least_of_groups(&memory_controller), ALLOWANCE_CGROUP);
 	if (allowance->memory_source != ALLOWANCE_MACHINE)
 		allowance->swap_bytes = 0;
 	allowance->file_bytes = allowance->memory_bytes;
-}
-
-void allowance_read(struct allowance *allowance)
-{
-	allowance_read_under(allowance, "");
 	lower_to_limits(allowance);
 }
 
@@ -370,14 +355,9 @@ uint64_t allowance_memory_bytes(void)
 	return allowance.memory_bytes;
 }
 
-unsigned allowance_quota_cpus_under(const char *root)
-{
-	return (unsigned)MIN(least_of_groups(&cpu_controller, root), UINT_MAX);
-}
-
 unsigned allowance_quota_cpus(void)
 {
-	return allowance_quota_cpus_under("");
+	return (unsigned)MIN(least_of_groups(&cpu_controller), UINT_MAX);
 }
 
 const char *allowance_source_name(enum allowance_source source)

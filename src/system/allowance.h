@@ -34,10 +34,6 @@ struct allowance {
 
 void allowance_read(struct allowance *allowance);
 
-/* Read the proc/ and sys/ in another folder, without resource limits: for
- * tests. */
-void allowance_read_under(struct allowance *allowance, const char *root);
-
 /* Returns memory_bytes of the allowance alone. */
 uint64_t allowance_memory_bytes(void);
 
@@ -47,9 +43,6 @@ uint64_t allowance_taken_bytes(void);
 /* CPUs that a quota is worth, rounded up: of more threads than that some wait
  * while others run.  UINT_MAX: there is no quota. */
 unsigned allowance_quota_cpus(void);
-
-/* Read the quota from another folder, for tests. */
-unsigned allowance_quota_cpus_under(const char *root);
 
 /* "machine", "cgroup", "RLIMIT_AS", "RLIMIT_DATA" */
 const char *allowance_source_name(enum allowance_source source);

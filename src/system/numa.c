@@ -187,39 +187,25 @@ int numa_node_of_self(void)
 	return (int)node;
 }
 
-/* Read a device's numa_node: *node is -1 if the device has none.  False: there
- * is no such file. */
-static bool read_node(const char *path, int *node)
-{
-	char text[32];
-	uint64_t number;
-
-	if (!small_file_read(path, text, sizeof(text)))
-		return false;
-	text[strcspn(text, "\n")] = '\0';
-	*node = parse_u64(text, 0, TOPOLOGY_NODES_MAX - 1, &number) == 0
-			? (int)number
-			: -1;
-	return true;
-}
-
 /* A partition lies in a disk, which lies in a target, which lies in a
  * controller on a bus: the innermost of these that tells a node knows it.  link
  * leads to the device's folder. */
 static int node_around(const char *link)
 {
-	char path[PATH_MAX + sizeof("/numa_node")];
-	char *end;
-	int node = -1;
+	char folder[PATH_MAX], text[32], *path, *end;
+	uint64_t node;
 
-	if (!realpath(link, path))
+	if (!realpath(link, folder))
 		return -1;
+	path = folder + strlen(small_file_root);
 	do {
-		end = path + strlen(path);
-		memcpy(end, "/numa_node", sizeof("/numa_node"));
-		if (read_node(path, &node))
-			return node;
-		*end = '\0';
+		if (small_file_read(text, sizeof(text), "%s/numa_node", path)) {
+			text[strcspn(text, "\n")] = '\0';
+			return parse_u64(text, 0, TOPOLOGY_NODES_MAX - 1,
+					 &node) == 0
+				       ? (int)node
+				       : -1;
+		}
 		end = strrchr(path, '/');
 		if (end)
 			*end = '\0';
@@ -227,32 +213,23 @@ static int node_around(const char *link)
 	return -1;
 }
 
-int numa_node_of_disk_under(uint64_t device, const char *root)
-{
-	char path[PATH_MAX];
-	int length = snprintf(path, sizeof(path), "%s/sys/dev/block/%u:%u",
-			      root, major(device), minor(device));
-
-	return length < (int)sizeof(path) ? node_around(path) : -1;
-}
-
 int numa_node_of_disk(uint64_t device)
 {
-	return numa_node_of_disk_under(device, "");
-}
-
-int numa_node_of_interface_under(const char *name, const char *root)
-{
 	char path[PATH_MAX];
-	int length = snprintf(path, sizeof(path), "%s/sys/class/net/%s/device",
-			      root, name);
 
-	return length < (int)sizeof(path) ? node_around(path) : -1;
+	return small_file_path(path, "/sys/dev/block/%u:%u", major(device),
+			       minor(device))
+		       ? node_around(path)
+		       : -1;
 }
 
 int numa_node_of_interface(const char *name)
 {
-	return numa_node_of_interface_under(name, "");
+	char path[PATH_MAX];
+
+	return small_file_path(path, "/sys/class/net/%s/device", name)
+		       ? node_around(path)
+		       : -1;
 }
 
 bool numa_count(const void *memory, size_t bytes, uint64_t *bytes_on)

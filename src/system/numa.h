@@ -61,9 +61,6 @@ int numa_node_of_disk(uint64_t device);
 /* The node of the device behind this network interface, or -1: not known, as of
  * loopback and on machines with one node. */
 int numa_node_of_interface(const char *name);
-/* Read the sys/ in another folder: for tests. */
-int numa_node_of_disk_under(uint64_t device, const char *root);
-int numa_node_of_interface_under(const char *name, const char *root);
 
 /* Adds the bytes of this memory that have been touched to
  * bytes_on[TOPOLOGY_NODES_MAX], by each page's node.  False: the kernel does

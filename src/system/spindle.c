@@ -16,7 +16,6 @@
 #define SPINDLES_MAX 64
 
 struct spindles {
-	const char *root;
 	unsigned count;
 	uint64_t devices[SPINDLES_MAX];
 };
@@ -24,12 +23,10 @@ struct spindles {
 /* The device whose number is in the file "dev" of a folder of /sys. */
 static bool read_device(const char *folder, uint64_t *device)
 {
-	char path[PATH_MAX], text[32];
+	char text[32];
 	unsigned numbers[2];
 
-	if (snprintf(path, sizeof(path), "%s/dev", folder) >=
-		    (int)sizeof(path) ||
-	    !small_file_read(path, text, sizeof(text)) ||
+	if (!small_file_read(text, sizeof(text), "%s/dev", folder) ||
 	    sscanf(text, "%u:%u", &numbers[0], &numbers[1]) != 2)
 		return false;
 	*device = makedev(numbers[0], numbers[1]);
@@ -38,11 +35,10 @@ static bool read_device(const char *folder, uint64_t *device)
 
 static bool is_one(const char *folder, const char *file)
 {
-	char path[PATH_MAX], text[8];
+	char text[8];
 
-	return snprintf(path, sizeof(path), "%s/%s", folder, file) <
-		       (int)sizeof(path) &&
-	       small_file_read(path, text, sizeof(text)) && text[0] == '1';
+	return small_file_read(text, sizeof(text), "%s/%s", folder, file) &&
+	       text[0] == '1';
 }
 
 /* KVM, Xen and Hyper-V say of each disk that it rotates. */
@@ -64,8 +60,7 @@ static bool find_below(struct spindles *spindles, const char *folder,
 	uint64_t device;
 	DIR *slaves;
 
-	if (snprintf(path, sizeof(path), "%s/slaves", folder) >=
-	    (int)sizeof(path))
+	if (!small_file_path(path, "%s/slaves", folder))
 		return false;
 	slaves = opendir(path);
 	while (slaves && (entry = readdir(slaves)) != NULL) {
@@ -84,27 +79,26 @@ static bool find_below(struct spindles *spindles, const char *folder,
 
 static void find(struct spindles *spindles, uint64_t device, unsigned layer)
 {
-	char link[PATH_MAX], folder[PATH_MAX];
+	char folder[64], parent[80], link[PATH_MAX], target[PATH_MAX];
 	uint64_t disk;
 
-	if (layer == LAYERS_MAX ||
-	    snprintf(link, sizeof(link), "%s/sys/dev/block/%u:%u",
-		     spindles->root, major(device),
-		     minor(device)) >= (int)sizeof(link) ||
-	    !realpath(link, folder) || find_below(spindles, folder, layer))
+	snprintf(folder, sizeof(folder), "/sys/dev/block/%u:%u", major(device),
+		 minor(device));
+	snprintf(parent, sizeof(parent), "%s/..", folder);
+	if (layer == LAYERS_MAX || !small_file_path(link, "%s", folder) ||
+	    !realpath(link, target) || find_below(spindles, folder, layer))
 		return;
 	/* The folder of a partition is in that of its disk. */
-	if (snprintf(link, sizeof(link), "%s/..", folder) < (int)sizeof(link) &&
-	    read_device(link, &disk))
+	if (read_device(parent, &disk))
 		find(spindles, disk, layer + 1);
-	else if (is_one(folder, "queue/rotational") && !is_virtual(folder) &&
+	else if (is_one(folder, "queue/rotational") && !is_virtual(target) &&
 		 spindles->count < SPINDLES_MAX)
 		spindles->devices[spindles->count++] = device;
 }
 
-bool spindle_is_shared_under(uint64_t one, uint64_t other, const char *root)
+bool spindle_is_shared(uint64_t one, uint64_t other)
 {
-	struct spindles ones = { .root = root }, others = { .root = root };
+	struct spindles ones = { 0 }, others = { 0 };
 
 	find(&ones, one, 0);
 	find(&others, other, 0);
@@ -113,9 +107,4 @@ bool spindle_is_shared_under(uint64_t one, uint64_t other, const char *root)
 			if (ones.devices[i] == others.devices[j])
 				return true;
 	return false;
-}
-
-bool spindle_is_shared(uint64_t one, uint64_t other)
-{
-	return spindle_is_shared_under(one, other, "");
 }

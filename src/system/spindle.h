@@ -15,7 +15,5 @@
  * numbers (st_rdev), or those of file systems (st_dev).  False if /sys does not
  * tell, as of the numbers that Btrfs gives. */
 bool spindle_is_shared(uint64_t one, uint64_t other);
-/* Read the sys/ in another folder: for tests. */
-bool spindle_is_shared_under(uint64_t one, uint64_t other, const char *root);
 
 #endif /* SPINDLE_H */

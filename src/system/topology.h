@@ -37,13 +37,10 @@ void topology_read(struct topology *topology);
  * microseconds.  Where /sys does not tell, or not of each CPU, all of them are
  * of one node. */
 void topology_read_nodes(struct topology *topology);
-/* Read the sys/ in another folder: for tests. */
-void topology_read_nodes_under(struct topology *topology, const char *root);
 
 /* The distance of a node's memory, below TOPOLOGY_NODES_MAX, from a node's CPUs
  * as the firmware has it: 10 is its own.  0: it does not tell. */
 unsigned topology_distance(unsigned from, unsigned to);
-unsigned topology_distance_under(unsigned from, unsigned to, const char *root);
 
 /* Keep the first cpu_count CPUs, at least 1, of a machine with several nodes,
  * and the nodes of these.  Call it when the nodes have been read. */

@@ -2,9 +2,7 @@
  * topology_nodes.c - which NUMA node each CPU belongs to
  */
 #include <assert.h>
-#include <limits.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,15 +13,6 @@
 
 #define NODES_FOLDER "/sys/devices/system/node"
 #define NOT_KNOWN UINT8_MAX
-
-/* The line of a small file, without its end; false if there is none. */
-static bool read_line(const char *path, char *text, size_t text_bytes)
-{
-	if (!small_file_read(path, text, text_bytes))
-		return false;
-	text[strcspn(text, "\n")] = '\0';
-	return true;
-}
 
 /* The place of a CPU in cpus[], which are ascending; cpu_count if it is none of
  * them. */
@@ -68,30 +57,28 @@ static bool mark(struct topology *topology, const char *cpus)
 	return any;
 }
 
-static void read_node(struct topology *topology, const char *root,
-		      unsigned node)
+static void read_node(struct topology *topology, unsigned node)
 {
-	char path[PATH_MAX], text[4096];
-	int length = snprintf(path, sizeof(path),
-			      "%s" NODES_FOLDER "/node%u/cpulist", root, node);
+	char text[4096];
 
-	if (length >= (int)sizeof(path) ||
-	    !read_line(path, text, sizeof(text)) || !mark(topology, text))
+	if (!small_file_read(text, sizeof(text), NODES_FOLDER "/node%u/cpulist",
+			     node))
 		return;
-	topology->nodes[topology->node_count++] = (uint8_t)node;
+	text[strcspn(text, "\n")] = '\0';
+	if (mark(topology, text))
+		topology->nodes[topology->node_count++] = (uint8_t)node;
 }
 
 /* Nodes that are online, as a mask; 0: it is not told. */
-static uint64_t online_nodes(const char *root)
+static uint64_t online_nodes(void)
 {
-	char path[PATH_MAX], text[1024];
+	char text[1024];
 	const char *nodes = text;
 	uint64_t first, last, online = 0;
-	int length =
-		snprintf(path, sizeof(path), "%s" NODES_FOLDER "/online", root);
 
-	if (length >= (int)sizeof(path) || !read_line(path, text, sizeof(text)))
+	if (!small_file_read(text, sizeof(text), NODES_FOLDER "/online"))
 		return 0;
+	text[strcspn(text, "\n")] = '\0';
 	while (*nodes != '\0' &&
 	       parse_range(&nodes, TOPOLOGY_NODES_MAX - 1, &first, &last) == 0)
 		for (uint64_t node = first; node <= last; node++)
@@ -116,14 +103,14 @@ static void sort_by_node(struct topology *topology)
 	memcpy(topology->node_of, node_of, count * sizeof(*node_of));
 }
 
-void topology_read_nodes_under(struct topology *topology, const char *root)
+void topology_read_nodes(struct topology *topology)
 {
 	bool all_known = true;
 
 	topology->node_count = 0;
 	memset(topology->node_of, NOT_KNOWN, topology->cpu_count);
-	for (uint64_t online = online_nodes(root); online; online &= online - 1)
-		read_node(topology, root, (unsigned)__builtin_ctzll(online));
+	for (uint64_t online = online_nodes(); online; online &= online - 1)
+		read_node(topology, (unsigned)__builtin_ctzll(online));
 	for (unsigned i = 0; i < topology->cpu_count; i++)
 		all_known &= topology->node_of[i] != NOT_KNOWN;
 	if (all_known) {
@@ -135,15 +122,14 @@ void topology_read_nodes_under(struct topology *topology, const char *root)
 	memset(topology->node_of, 0, topology->cpu_count);
 }
 
-unsigned topology_distance_under(unsigned from, unsigned to, const char *root)
+unsigned topology_distance(unsigned from, unsigned to)
 {
-	char path[PATH_MAX], text[1024], *end, *at = text;
-	uint64_t online = online_nodes(root), bit = (uint64_t)1 << to;
-	int length = snprintf(path, sizeof(path),
-			      "%s" NODES_FOLDER "/node%u/distance", root, from);
+	char text[1024], *end, *at = text;
+	uint64_t online = online_nodes(), bit = (uint64_t)1 << to;
 
-	if (!(online & bit) || length >= (int)sizeof(path) ||
-	    !read_line(path, text, sizeof(text)))
+	if (!(online & bit) ||
+	    !small_file_read(text, sizeof(text),
+			     NODES_FOLDER "/node%u/distance", from))
 		return 0;
 	for (int before = __builtin_popcountll(online & (bit - 1));; before--) {
 		unsigned long distance = strtoul(at, &end, 10);
@@ -152,11 +138,6 @@ unsigned topology_distance_under(unsigned from, unsigned to, const char *root)
 			return end == at ? 0 : (unsigned)distance;
 		at = end;
 	}
-}
-
-unsigned topology_distance(unsigned from, unsigned to)
-{
-	return topology_distance_under(from, to, "");
 }
 
 void topology_keep(struct topology *topology, unsigned cpu_count)
@@ -175,9 +156,4 @@ void topology_keep(struct topology *topology, unsigned cpu_count)
 	topology->node_count = count;
 	for (unsigned i = 0; i < cpu_count; i++)
 		topology->node_of[i] = new_place[topology->node_of[i]];
-}
-
-void topology_read_nodes(struct topology *topology)
-{
-	topology_read_nodes_under(topology, "");
 }

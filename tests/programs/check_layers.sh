@@ -21,13 +21,6 @@ readonly TEST_SEAMS="
 	permissions_decode            access lists that no kernel here gives
 	permissions_lose_group        a group that root could have
 	permissions_mode              access lists on a file system without them
-	allowance_read_under          other machines, below a folder
-	allowance_quota_cpus_under    the same
-	numa_node_of_disk_under       the same
-	numa_node_of_interface_under  the same
-	topology_read_nodes_under     the same
-	spindle_is_shared_under       the same
-	topology_distance_under       the same
 	flow_bins_add                 times of any kind
 	noise_probe_watch             a clock with known gaps
 	codec_pays                    disks and CPUs of any speed

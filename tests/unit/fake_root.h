@@ -1,6 +1,6 @@
 /*
  * fake_root.h - a folder that stands for /, with a proc/ and a sys/ as another
- * machine may have them
+ * machine may have them (small_file_root)
  *
  * Included behind cmocka.h.
  */
@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#include "system/small_file.h"
 
 static char root[] = "/tmp/fake_root.XXXXXX";
 
@@ -47,13 +49,15 @@ static inline int make_root(void **state)
 {
 	(void)state;
 	strcpy(root + sizeof(root) - 7, "XXXXXX");
+	small_file_root = root;
 	return mkdtemp(root) ? 0 : -1;
 }
 
 static inline int remove_root(void **state)
 {
 	(void)state;
-	return nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	small_file_root = "";
+	return nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 /* A test that has the root to itself. */

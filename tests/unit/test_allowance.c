@@ -97,7 +97,7 @@ static uint64_t available_bytes(void)
 {
 	struct allowance allowance;
 
-	allowance_read_under(&allowance, root);
+	allowance_read(&allowance);
 	return allowance.memory_bytes;
 }
 
@@ -105,7 +105,7 @@ static enum allowance_source source(void)
 {
 	struct allowance allowance;
 
-	allowance_read_under(&allowance, root);
+	allowance_read(&allowance);
 	return allowance.memory_source;
 }
 
@@ -132,12 +132,12 @@ static void available__swap_of_the_machine(void **state)
 
 	(void)state;
 	put("proc/meminfo", MEMINFO);
-	allowance_read_under(&allowance, root);
+	allowance_read(&allowance);
 	assert_int_equal(allowance.swap_bytes, 2000 * KIB);
 	put("proc/self/cgroup", "0::/a\n");
 	put("sys/fs/cgroup/a/memory.max", "1000000\n");
 	put("sys/fs/cgroup/a/memory.current", "300000\n");
-	allowance_read_under(&allowance, root);
+	allowance_read(&allowance);
 	assert_int_equal(allowance.swap_bytes, 0);
 }
 
@@ -271,12 +271,12 @@ static void available__malformed_lines(void **state)
 static void quota__none(void **state)
 {
 	(void)state;
-	assert_true(allowance_quota_cpus_under(root) == UINT_MAX);
+	assert_true(allowance_quota_cpus() == UINT_MAX);
 	put("proc/self/cgroup", "0::/a\n3:cpu,cpuacct:/b\n");
 	put("sys/fs/cgroup/a/cpu.max", "max 100000\n");
 	put("sys/fs/cgroup/cpu/b/cpu.cfs_quota_us", "-1\n");
 	put("sys/fs/cgroup/cpu/b/cpu.cfs_period_us", "100000\n");
-	assert_true(allowance_quota_cpus_under(root) == UINT_MAX);
+	assert_true(allowance_quota_cpus() == UINT_MAX);
 }
 
 static void quota__v2(void **state)
@@ -284,13 +284,13 @@ static void quota__v2(void **state)
 	(void)state;
 	put("proc/self/cgroup", "0::/a/b\n");
 	put("sys/fs/cgroup/a/b/cpu.max", "150000 100000\n");
-	assert_int_equal(allowance_quota_cpus_under(root), 2);
+	assert_int_equal(allowance_quota_cpus(), 2);
 	put("sys/fs/cgroup/a/cpu.max", "20000 100000\n");
-	assert_int_equal(allowance_quota_cpus_under(root), 1);
+	assert_int_equal(allowance_quota_cpus(), 1);
 	put("sys/fs/cgroup/a/cpu.max", "800000 100000\n");
-	assert_int_equal(allowance_quota_cpus_under(root), 2);
+	assert_int_equal(allowance_quota_cpus(), 2);
 	put("sys/fs/cgroup/a/b/cpu.max", "150000\n");
-	assert_int_equal(allowance_quota_cpus_under(root), 8);
+	assert_int_equal(allowance_quota_cpus(), 8);
 }
 
 static void quota__v1(void **state)
@@ -299,12 +299,12 @@ static void quota__v1(void **state)
 	put("proc/self/cgroup", "3:cpu,cpuacct:/b\n2:cpuset:/c\n");
 	put("sys/fs/cgroup/cpu/b/cpu.cfs_quota_us", "300000\n");
 	put("sys/fs/cgroup/cpu/b/cpu.cfs_period_us", "100000\n");
-	assert_int_equal(allowance_quota_cpus_under(root), 3);
+	assert_int_equal(allowance_quota_cpus(), 3);
 	put("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "100001\n");
 	put("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
-	assert_int_equal(allowance_quota_cpus_under(root), 2);
+	assert_int_equal(allowance_quota_cpus(), 2);
 	put("sys/fs/cgroup/cpu/cpu.cfs_period_us", "0\n");
-	assert_int_equal(allowance_quota_cpus_under(root), 3);
+	assert_int_equal(allowance_quota_cpus(), 3);
 }
 
 int main(void)

@@ -7,13 +7,10 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/base.h"
+#include "fake_root.h"
 #include "probe/noise_probe.h"
 
 /* A clock that says what stands in an array. */
@@ -120,70 +117,34 @@ static void run__watches_every_cpu(void **state)
 /* --- a made-up proc/ and sys/ ----------------------------------------------
  */
 
-static char folder[] = "/tmp/blinksort-noise.XXXXXX";
-
-static void write_file(const char *name, const char *text)
-{
-	char path[256];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	for (char *at = path + sizeof(folder); (at = strchr(at, '/')); at++) {
-		*at = '\0';
-		mkdir(path, 0777);
-		*at = '/';
-	}
-	file = fopen(path, "w");
-	assert_non_null(file);
-	fputs(text, file);
-	fclose(file);
-}
-
-static int set_up(void **state)
-{
-	(void)state;
-	strcpy(folder + sizeof(folder) - 7, "XXXXXX");
-	return mkdtemp(folder) ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-	char command[64];
-
-	(void)state;
-	snprintf(command, sizeof(command), "rm -rf %s", folder);
-	return system(command);
-}
-
 static void counters__are_what_the_kernel_tells(void **state)
 {
 	static struct host_counters counters;
 	uint64_t tick_ns = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
 
 	(void)state;
-	write_file("proc/stat", "cpu  1 2 3 4 5 6 7 800 9 10\n"
-				"cpu0 1 2 3 4 5 6 7 8 9 10\n"
-				"cpu3 1 2 3 4 5 6 7 80 9 10\n"
-				"cpu9999 1 2 3 4 5 6 7 81 9 10\n"
-				"intr 77 1 2 3\n");
-	write_file("proc/vmstat", "nr_balloon_pages 5\n"
-				  "balloon_inflate 300\n"
-				  "balloon_deflate 20\n"
-				  "balloon_migrate 7\n");
-	write_file("proc/meminfo", "MemTotal:     4096 kB\n"
-				   "MemFree:      1 kB\n");
-	write_file("sys/devices/system/cpu/cpu3/cpufreq/scaling_cur_freq",
-		   "2450000\n");
-	host_counters_read(&counters, folder);
+	put("proc/stat", "cpu  1 2 3 4 5 6 7 800 9 10\n"
+			 "cpu0 1 2 3 4 5 6 7 8 9 10\n"
+			 "cpu3 1 2 3 4 5 6 7 80 9 10\n"
+			 "cpu9999 1 2 3 4 5 6 7 81 9 10\n"
+			 "intr 77 1 2 3\n");
+	put("proc/vmstat", "nr_balloon_pages 5\n"
+			   "balloon_inflate 300\n"
+			   "balloon_deflate 20\n"
+			   "balloon_migrate 7\n");
+	put("proc/meminfo", "MemTotal:     4096 kB\n"
+			    "MemFree:      1 kB\n");
+	put("sys/devices/system/cpu/cpu3/cpufreq/scaling_cur_freq",
+	    "2450000\n");
+	host_counters_read(&counters);
 	assert_int_equal(counters.steal_ns[0], 8 * tick_ns);
 	assert_int_equal(counters.steal_ns[3], 80 * tick_ns);
 	assert_int_equal(counters.steal_ns[1], HOST_COUNTERS_UNKNOWN);
 	assert_int_equal(counters.balloon_inflated, 300);
 	assert_int_equal(counters.balloon_deflated, 20);
 	assert_int_equal(counters.memory_bytes, 4 << 20);
-	assert_int_equal(host_counters_frequency_khz(folder, 3), 2450000);
-	assert_int_equal(host_counters_frequency_khz(folder, 0),
-			 HOST_COUNTERS_UNKNOWN);
+	assert_int_equal(host_counters_frequency_khz(3), 2450000);
+	assert_int_equal(host_counters_frequency_khz(0), HOST_COUNTERS_UNKNOWN);
 }
 
 static void counters__that_are_not_there_are_unknown(void **state)
@@ -191,20 +152,19 @@ static void counters__that_are_not_there_are_unknown(void **state)
 	static struct host_counters counters;
 
 	(void)state;
-	host_counters_read(&counters, folder);
+	host_counters_read(&counters);
 	assert_int_equal(counters.steal_ns[0], HOST_COUNTERS_UNKNOWN);
 	assert_int_equal(counters.memory_bytes, HOST_COUNTERS_UNKNOWN);
 	/* A kernel without the balloon, and a line cut short */
-	write_file("proc/vmstat", "nr_free_pages 5\n");
-	write_file("proc/stat", "cpu0 1 2 3\n");
-	write_file("sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq",
-		   "<unsupported>\n");
-	host_counters_read(&counters, folder);
+	put("proc/vmstat", "nr_free_pages 5\n");
+	put("proc/stat", "cpu0 1 2 3\n");
+	put("sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq",
+	    "<unsupported>\n");
+	host_counters_read(&counters);
 	assert_int_equal(counters.steal_ns[0], HOST_COUNTERS_UNKNOWN);
 	assert_int_equal(counters.balloon_inflated, HOST_COUNTERS_UNKNOWN);
 	assert_int_equal(counters.balloon_deflated, HOST_COUNTERS_UNKNOWN);
-	assert_int_equal(host_counters_frequency_khz(folder, 0),
-			 HOST_COUNTERS_UNKNOWN);
+	assert_int_equal(host_counters_frequency_khz(0), HOST_COUNTERS_UNKNOWN);
 }
 
 int main(void)
@@ -214,11 +174,8 @@ int main(void)
 		cmocka_unit_test(watch__counts_gaps_with_their_whole_length),
 		cmocka_unit_test(watch__sorts_gaps_by_length),
 		cmocka_unit_test(run__watches_every_cpu),
-		cmocka_unit_test_setup_teardown(
-			counters__are_what_the_kernel_tells, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(
-			counters__that_are_not_there_are_unknown, set_up,
-			tear_down),
+		UNDER_ROOT(counters__are_what_the_kernel_tells),
+		UNDER_ROOT(counters__that_are_not_there_are_unknown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,6 +18,7 @@
 
 #include "base/base.h"
 #include "base/failure.h"
+#include "fake_root.h"
 #include "skip.h"
 #include "refusal.h"
 #include "system/numa.h"
@@ -192,38 +193,15 @@ static void numa_node_of_interface__forms(void **state)
 		{ "0\n", 0 },	{ "1\n", 1 }, { "63\n", 63 }, { "64\n", -1 },
 		{ "-1\n", -1 }, { "", -1 },   { "x\n", -1 },
 	};
-	char root[] = "/tmp/test_numa.XXXXXX", path[256];
-	static const char *const folders[] = { "/sys", "/sys/class",
-					       "/sys/class/net",
-					       "/sys/class/net/eth0",
-					       "/sys/class/net/eth0/device" };
 
 	(void)state;
-	assert_non_null(mkdtemp(root));
-	for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
-		snprintf(path, sizeof(path), "%s%s", root, folders[i]);
-		assert_int_equal(mkdir(path, 0700), 0);
-	}
-	assert_int_equal(numa_node_of_interface_under("eth0", root), -1);
-	snprintf(path, sizeof(path), "%s/sys/class/net/eth0/device/numa_node",
-		 root);
+	put("sys/class/net/eth0/device/vendor", "");
+	assert_int_equal(numa_node_of_interface("eth0"), -1);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		FILE *file = fopen(path, "w");
-
-		assert_non_null(file);
-		fputs(cases[i].text, file);
-		assert_int_equal(fclose(file), 0);
-		assert_int_equal(numa_node_of_interface_under("eth0", root),
-				 cases[i].node);
-		assert_int_equal(numa_node_of_interface_under("eth1", root),
-				 -1);
+		put("sys/class/net/eth0/device/numa_node", cases[i].text);
+		assert_int_equal(numa_node_of_interface("eth0"), cases[i].node);
+		assert_int_equal(numa_node_of_interface("eth1"), -1);
 	}
-	assert_int_equal(remove(path), 0);
-	for (size_t i = ARRAY_LEN(folders); i-- > 0;) {
-		snprintf(path, sizeof(path), "%s%s", root, folders[i]);
-		assert_int_equal(rmdir(path), 0);
-	}
-	assert_int_equal(rmdir(root), 0);
 }
 
 /* A partition of a disk of a SATA controller, which is a device of PCI; and an
@@ -239,17 +217,14 @@ static void numa_node_of_disk__around(void **state)
 		"../../devices/pci0000:00/0000:00:1f.2/ata1/host0/block/"
 		"sda/sda1 sys/dev/block/8:1"
 		" && ln -s ../../devices/virtual/block/md0 sys/dev/block/9:0";
-	char root[] = "/tmp/test_numa.XXXXXX", command[1024];
+	char command[1024];
 
 	(void)state;
-	assert_non_null(mkdtemp(root));
 	snprintf(command, sizeof(command), "set -- '%s'; %s", root, make);
 	assert_int_equal(system(command), 0);
-	assert_int_equal(numa_node_of_disk_under(makedev(8, 1), root), 2);
-	assert_int_equal(numa_node_of_disk_under(makedev(9, 0), root), -1);
-	assert_int_equal(numa_node_of_disk_under(makedev(8, 2), root), -1);
-	snprintf(command, sizeof(command), "rm -r '%s'", root);
-	assert_int_equal(system(command), 0);
+	assert_int_equal(numa_node_of_disk(makedev(8, 1)), 2);
+	assert_int_equal(numa_node_of_disk(makedev(9, 0)), -1);
+	assert_int_equal(numa_node_of_disk(makedev(8, 2)), -1);
 }
 
 int main(void)
@@ -259,9 +234,9 @@ int main(void)
 		cmocka_unit_test(numa_parse__bad),
 		cmocka_unit_test(numa_confine__to_the_first_node),
 		cmocka_unit_test(numa_count__refused),
-		cmocka_unit_test(numa_node_of_disk__around),
+		UNDER_ROOT(numa_node_of_disk__around),
 		cmocka_unit_test(numa_count__what_was_touched),
-		cmocka_unit_test(numa_node_of_interface__forms),
+		UNDER_ROOT(numa_node_of_interface__forms),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,7 +44,7 @@ static void small_file_read__is_cut(void **state)
 	assert_non_null(file);
 	fputs("12345\n", file);
 	fclose(file);
-	assert_true(small_file_read(path, text, sizeof(text)));
+	assert_true(small_file_read(text, sizeof(text), "%s", path));
 	assert_string_equal(text, "123");
 	unlink(path);
 }
@@ -54,8 +54,8 @@ static void small_file_read__cannot(void **state)
 	char text[4];
 
 	(void)state;
-	assert_false(small_file_read(path, text, sizeof(text)));
-	assert_false(small_file_read(folder, text, sizeof(text)));
+	assert_false(small_file_read(text, sizeof(text), "%s", path));
+	assert_false(small_file_read(text, sizeof(text), "%s", folder));
 }
 
 static void small_file_read__does_not_wait_for_a_fifo(void **state)
@@ -65,7 +65,7 @@ static void small_file_read__does_not_wait_for_a_fifo(void **state)
 	(void)state;
 	assert_int_equal(mkfifo(path, 0600), 0);
 	alarm(HANGS_SECONDS);
-	if (small_file_read(path, text, sizeof(text)))
+	if (small_file_read(text, sizeof(text), "%s", path))
 		assert_string_equal(text, "");
 	alarm(0);
 	unlink(path);

@@ -153,7 +153,7 @@ static void nodes__dealt_in_turn(void **state)
 	put(NODES "node0/cpulist", "0-1,4-5\n");
 	put(NODES "node2/cpulist", "8-90\n");
 	put(NODES "node3/cpulist", "2-3,6-7\n");
-	topology_read_nodes_under(&topology, root);
+	topology_read_nodes(&topology);
 	assert_int_equal(topology.node_count, 2);
 	assert_int_equal(topology.nodes[0], 0);
 	assert_int_equal(topology.nodes[1], 3);
@@ -182,7 +182,7 @@ static void nodes__kept(void **state)
 		struct topology topology = with_cpus(4);
 		unsigned first = cases[i].first;
 
-		topology_read_nodes_under(&topology, root);
+		topology_read_nodes(&topology);
 		memmove(topology.node_of, topology.node_of + first, 4 - first);
 		topology_keep(&topology, cases[i].count);
 		assert_int_equal(topology.cpu_count, cases[i].count);
@@ -210,15 +210,14 @@ static void nodes__distances(void **state)
 	put(NODES "node3/distance", "22 10 x\n");
 	put(NODES "node5/distance", "9\n");
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-		assert_int_equal(
-			topology_distance_under(cases[i][0], cases[i][1], root),
-			cases[i][2]);
-	assert_int_equal(topology_distance_under(3, 5, root), 0);
+		assert_int_equal(topology_distance(cases[i][0], cases[i][1]),
+				 cases[i][2]);
+	assert_int_equal(topology_distance(3, 5), 0);
 }
 
 static void check_one_node(struct topology *topology)
 {
-	topology_read_nodes_under(topology, root);
+	topology_read_nodes(topology);
 	assert_int_equal(topology->node_count, 1);
 	for (unsigned i = 0; i < topology->cpu_count; i++) {
 		assert_int_equal(topology->node_of[i], 0);

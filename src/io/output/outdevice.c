@@ -48,11 +48,12 @@ static void pause_shortly(void)
 /* Some kernels open a read-only device for writing, so ask sysfs. */
 static bool is_read_only(const struct stat *status)
 {
-	char path[64], text[8];
+	char text[8];
 
-	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/ro",
-		 major(status->st_rdev), minor(status->st_rdev));
-	return small_file_read(path, text, sizeof(text)) && text[0] == '1';
+	return small_file_read(text, sizeof(text), "/sys/dev/block/%u:%u/ro",
+			       major(status->st_rdev),
+			       minor(status->st_rdev)) &&
+	       text[0] == '1';
 }
 
 /* False, too, where /sys is hidden. */
