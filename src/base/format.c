@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "base/utf8.h"
 
 static char *format_base(char buffer[FORMAT_U128_BYTES],
 			 unsigned __int128 value, unsigned base)
@@ -150,9 +149,45 @@ char *format_duration(char buffer[FORMAT_DURATION_BYTES], uint64_t ns)
 	return buffer;
 }
 
-static bool is_inside_character(char byte)
+static bool is_continuation(char byte)
 {
 	return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
+size_t format_utf8_length(const char *text)
+{
+	const unsigned char *byte = (const unsigned char *)text;
+	unsigned char low = 0x80, high = 0xbf; /* of the second byte */
+	size_t length;
+
+	if (byte[0] < 0x80)
+		return byte[0] != 0;
+	if (byte[0] < 0xc2 || byte[0] > 0xf4)
+		return 0;
+	length = byte[0] < 0xe0 ? 2 : byte[0] < 0xf0 ? 3 : 4;
+
+	/* Overlong forms, surrogates and what is above U+10FFFF would begin
+	 * with these first bytes. */
+	switch (byte[0]) {
+	case 0xe0:
+		low = 0xa0;
+		break;
+	case 0xed:
+		high = 0x9f;
+		break;
+	case 0xf0:
+		low = 0x90;
+		break;
+	case 0xf4:
+		high = 0x8f;
+		break;
+	}
+	if (byte[1] < low || byte[1] > high)
+		return 0;
+	for (size_t i = 2; i < length; i++)
+		if (!is_continuation(text[i]))
+			return 0;
+	return length;
 }
 
 char *format_shortened(char *buffer, size_t room, const char *text,
@@ -166,9 +201,9 @@ char *format_shortened(char *buffer, size_t room, const char *text,
 		return buffer;
 	}
 	/* A character has at most three bytes behind its first. */
-	for (int i = 0; i < 3 && is_inside_character(text[head]); i++)
+	for (int i = 0; i < 3 && is_continuation(text[head]); i++)
 		head--;
-	for (int i = 0; i < 3 && is_inside_character(text[length - tail]); i++)
+	for (int i = 0; i < 3 && is_continuation(text[length - tail]); i++)
 		tail--;
 	snprintf(buffer, room, "%.*s...%.*s", (int)head, text, (int)tail,
 		 text + length - tail);
@@ -181,7 +216,7 @@ void format_json_bytes(FILE *stream, const char *text, size_t bytes)
 
 	putc('"', stream);
 	while (text < end) {
-		size_t length = utf8_length(text);
+		size_t length = format_utf8_length(text);
 		unsigned char byte = (unsigned char)*text;
 
 		if (byte == '\n')

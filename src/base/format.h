@@ -44,6 +44,11 @@ char *format_duration(char buffer[FORMAT_DURATION_BYTES], uint64_t ns);
 char *format_shortened(char *buffer, size_t room, const char *text,
 		       size_t length);
 
+/* The length in bytes, 1 to 4, of the well-formed character (Unicode 15, table
+ * 3-7) that text begins with, 0 if there is none or text is empty.  No overlong
+ * forms, no surrogates, nothing above U+10FFFF.  Never reads past the NUL. */
+size_t format_utf8_length(const char *text);
+
 /* Print text as a JSON string with its quotes.  Bytes that are not well-formed
  * UTF-8 become U+FFFD, since JSON text must be UTF-8. */
 void format_json_string(FILE *stream, const char *text);

@@ -13,7 +13,6 @@
 
 #include "base/failure.h"
 #include "base/format.h"
-#include "base/utf8.h"
 
 /* A longer name is shortened in its middle: the reason after it stands. */
 #define LOG_NAME_BYTES 208
@@ -54,7 +53,7 @@ static size_t escape(char *line, const char *text)
 	char *end = line;
 
 	while (*text != '\0') {
-		size_t length = utf8_length(text);
+		size_t length = format_utf8_length(text);
 
 		if (is_text(text, length)) {
 			memcpy(end, text, length);

@@ -11,7 +11,6 @@
 #include "base/base.h"
 #include "base/format.h"
 #include "base/parse.h"
-#include "base/utf8.h"
 
 /* Room for a list of choices; it fits into failure.why with some words. */
 #define LIST_BYTES 128
@@ -249,7 +248,7 @@ static int read_name(struct options_reader *reader, const char *name,
 static int read_letter(struct options_reader *reader, struct failure *failure)
 {
 	const char *letter = reader->letters;
-	size_t length = MAX(utf8_length(letter), 1);
+	size_t length = MAX(format_utf8_length(letter), 1);
 	const char *rest = letter + length;
 	const struct options_entry *entry = find_letter(reader, *letter);
 

@@ -1,10 +1,14 @@
 /*
- * file_io.c - reads and writes a part of a file, whatever interrupts the calls
+ * file_io.c - reads and writes a part of a file, whatever interrupts the
+ * calls, and refuses a file that says that it is empty and is not
  */
 #include "io/file_io.h"
 
 #include <errno.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/failure.h"
 
 ssize_t file_read_at(int fd, uint8_t *bytes, size_t length_bytes,
 		     uint64_t offset_bytes)
@@ -42,4 +46,21 @@ int file_write_at(int fd, const uint8_t *bytes, size_t length_bytes,
 		done += (size_t)n;
 	}
 	return 0;
+}
+
+int file_check_size(int fd, const struct stat *status, const char *path,
+		    struct failure *failure)
+{
+	char byte;
+	ssize_t got;
+
+	if (status->st_size != 0 || !S_ISREG(status->st_mode))
+		return 0;
+	do
+		got = pread(fd, &byte, 1, 0);
+	while (got < 0 && errno == EINTR);
+	if (got == 0)
+		return 0;
+	return failure_set(failure, EXIT_FILE, path, got < 0 ? errno : 0,
+			   got < 0 ? "cannot read" : "its size is unknown");
 }

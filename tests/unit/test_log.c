@@ -14,8 +14,8 @@
 
 #include "base/base.h"
 #include "base/failure.h"
+#include "base/format.h"
 #include "base/log.h"
-#include "base/utf8.h"
 
 /* stderr goes to a datagram socket: one read gives what one write wrote, so
  * that a test sees how many there were. */
@@ -299,7 +299,7 @@ static size_t encode(char *text, uint32_t code, size_t length)
 }
 
 /* All code points, and as overlong forms the shorter ones. */
-static void utf8_length__every_code_point(void **state)
+static void format_utf8_length__every_code_point(void **state)
 {
 	char text[8];
 
@@ -315,22 +315,22 @@ static void utf8_length__every_code_point(void **state)
 				: shortest;
 
 		encode(text, code, shortest);
-		if (utf8_length(text) != valid)
+		if (format_utf8_length(text) != valid)
 			fail_msg("U+%04X", code);
 		for (size_t length = shortest + 1; length <= 4; length++) {
 			encode(text, code, length);
-			if (utf8_length(text) != 0)
+			if (format_utf8_length(text) != 0)
 				fail_msg("overlong U+%04X", code);
 		}
 	}
 }
 
-static void utf8_length__cut_short(void **state)
+static void format_utf8_length__cut_short(void **state)
 {
 	char text[8];
 
 	(void)state;
-	assert_int_equal(utf8_length(""), 0);
+	assert_int_equal(format_utf8_length(""), 0);
 	for (size_t length = 2; length <= 4; length++) {
 		static const uint32_t codes[] = { 0, 0, 0xe4, 0x20ac, 0x1f600 };
 
@@ -341,7 +341,7 @@ static void utf8_length__cut_short(void **state)
 			char *part = strndup(text, cut);
 
 			assert_non_null(part);
-			assert_int_equal(utf8_length(part), 0);
+			assert_int_equal(format_utf8_length(part), 0);
 			part[cut - 1] = 'a';
 			free(part);
 		}
@@ -367,8 +367,8 @@ int main(void)
 		cmocka_unit_test(failure_set__without_errno),
 		cmocka_unit_test(failure_set__out_of_resources),
 		cmocka_unit_test(failure_set__long_text_keeps_the_reason),
-		cmocka_unit_test(utf8_length__every_code_point),
-		cmocka_unit_test(utf8_length__cut_short),
+		cmocka_unit_test(format_utf8_length__every_code_point),
+		cmocka_unit_test(format_utf8_length__cut_short),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

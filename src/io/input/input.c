@@ -14,7 +14,6 @@
 #include "base/base.h"
 #include "io/direct.h"
 #include "io/file_io.h"
-#include "io/filesize.h"
 #include "io/input/sigbus.h"
 #include "record/record.h"
 #include "system/descriptors.h"
@@ -78,7 +77,7 @@ static int check_file(struct input_file *file, struct failure *failure)
 	file->inode = status.st_ino;
 	file->size_bytes = (uint64_t)size;
 	file->is_device = S_ISBLK(status.st_mode);
-	return filesize_check(file->fd, &status, file->path, failure);
+	return file_check_size(file->fd, &status, file->path, failure);
 }
 
 /* The lock keeps a blinksort from writing to the device; and only its first

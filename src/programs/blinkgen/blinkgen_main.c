@@ -29,7 +29,6 @@
 #include "base/progress.h"
 #include "base/stdout.h"
 #include "io/direct.h"
-#include "io/large_file.h"
 #include "io/output/outfile.h"
 #include "io/pipe.h"
 #include "record/checksum.h"
@@ -47,7 +46,7 @@ typedef unsigned __int128 u128;
  */
 #define BLOCK_RECORDS 4096
 /* The same where blocks are written past the page cache: about
- * LARGE_FILE_PIECE_BYTES. */
+ * DIRECT_PIECE_BYTES. */
 #define DIRECT_BLOCK_RECORDS 40960
 
 /* Threads that write to standard output: one generates several GB/s, more than
@@ -267,7 +266,7 @@ static void open_direct(struct generation *g, int fd, uint64_t size_bytes)
 {
 	struct statfs fs;
 
-	if (g->pages.map || !large_file_exceeds_cache(size_bytes))
+	if (g->pages.map || !direct_is_large(size_bytes))
 		return;
 	g->direct_fd = direct_reopen(fd, O_WRONLY | O_DIRECT);
 	if (g->direct_fd < 0)
@@ -325,7 +324,7 @@ static int close_stdout(struct failure *failure)
 static uint8_t *alloc_staging(const struct generation *g, unsigned count)
 {
 	if (g->direct_fd >= 0)
-		return large_file_memory(count * g->block_bytes);
+		return direct_memory(count * g->block_bytes);
 	return aligned_alloc(PAGE_BYTES, count * g->block_bytes);
 }
 
@@ -348,7 +347,7 @@ static unsigned choose_thread_count(const struct generation *g,
 	if (wanted == 0 && g->options->to_stdout)
 		return MIN(count, STREAM_THREADS_MAX);
 	if (wanted == 0 && g->direct_fd >= 0)
-		return MAX(count, LARGE_FILE_THREADS);
+		return MAX(count, DIRECT_THREADS);
 	return count;
 }
 

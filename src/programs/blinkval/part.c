@@ -11,8 +11,6 @@
 
 #include "io/direct.h"
 #include "io/file_io.h"
-#include "io/filesize.h"
-#include "io/large_file.h"
 #include "io/pipe.h"
 #include "system/descriptors.h"
 
@@ -58,8 +56,7 @@ static void open_bytes(struct part *part, uint64_t size_bytes,
 {
 	part->record_count = size_bytes / record_size;
 	part->fragment_bytes = size_bytes % record_size;
-	if (large_file_read_direct(part->fd, size_bytes) &&
-	    descriptors_spare(part->fd))
+	if (direct_suits(part->fd, size_bytes) && descriptors_spare(part->fd))
 		part->direct_fd = direct_reopen(part->fd, O_RDONLY | O_DIRECT);
 }
 
@@ -67,7 +64,7 @@ static int open_file(struct part *part, const struct stat *status,
 		     uint32_t record_size, struct failure *failure)
 {
 	open_bytes(part, (uint64_t)status->st_size, record_size);
-	return filesize_check(part->fd, status, part->path, failure);
+	return file_check_size(part->fd, status, part->path, failure);
 }
 
 static int open_device(struct part *part, uint64_t device_bytes,

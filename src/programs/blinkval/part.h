@@ -2,7 +2,7 @@
  * part.h - the files that blinkval reads: parts of an output, and inputs
  *
  * A regular file or a block device is read in any order, by any thread; past
- * the page cache if it is too large for it (large_file.h).  Anything else is a
+ * the page cache if it is too large for it (direct.h).  Anything else is a
  * stream: a pipe, a terminal, or standard input by the name "-".  Its pieces
  * are read in order, by one thread at a time; the thread that has read one adds
  * what it found there when all pieces before it have been added.

@@ -20,7 +20,7 @@
 #include "base/cpu.h"
 #include "base/first_failure.h"
 #include "base/progress.h"
-#include "io/large_file.h"
+#include "io/direct.h"
 #include "programs/blinkval/part.h"
 #include "system/descriptors.h"
 #include "system/thread_pool.h"
@@ -130,7 +130,7 @@ static void choose_sizes(struct validation *v)
 {
 	uint32_t record_size = v->validator.shape.size;
 	size_t wanted_bytes =
-		v->parts.has_direct ? LARGE_FILE_PIECE_BYTES : PIECE_BYTES;
+		v->parts.has_direct ? DIRECT_PIECE_BYTES : PIECE_BYTES;
 
 	v->piece_records = MAX(wanted_bytes / record_size, 1);
 	v->piece_bytes = v->piece_records * record_size;
@@ -402,14 +402,14 @@ static unsigned choose_thread_count(const struct validation *v,
 	if (wanted > 0)
 		return count;
 	if (v->parts.has_direct)
-		count = MAX(count, LARGE_FILE_THREADS);
+		count = MAX(count, DIRECT_THREADS);
 	return MIN(MAX(count, streams), THREAD_POOL_WORKERS_MAX);
 }
 
 static uint8_t *allocate_staging(const struct validation *v, unsigned count)
 {
 	if (v->parts.has_direct)
-		return large_file_memory(count * v->staging_bytes);
+		return direct_memory(count * v->staging_bytes);
 	return aligned_alloc(PAGE_BYTES, count * v->staging_bytes);
 }
 
