@@ -482,6 +482,36 @@ case_nothing_overwritten()
 	expect_folder record thesis
 }
 
+# What no kernel tells is beside what it does, and stays with a record.
+case_facts()
+{
+	local a=(--scenario=pagecache --trials=2 "--records=$RECORDS")
+
+	expect_trial 0 "${a[@]}" --out=record --fact=switch=XG2600 \
+		'--fact=GPU=none = 0' --fact=switch=XG2601
+	expect_valid
+	ask 'environment["sessions"][0]["before"]["facts"] ==
+		{"switch": "XG2601", "GPU": "none = 0"}'
+	ask '"facts" not in str(environment["sessions"][0]["changed"])'
+	"$REPORT" record >text
+	expect_match '^facts +switch: XG2601; GPU: none = 0$' text
+	expect_trial 0 --resume --out=record
+	expect_trial 0 --resume --out=record --fact=GPU=two \
+		'--fact=memory timings=9-9-9'
+	expect_valid
+	ask '[session["before"]["facts"] for session
+		in environment["sessions"][1:]] == [
+		{"switch": "XG2601", "GPU": "none = 0"},
+		{"switch": "XG2601", "GPU": "two", "memory timings": "9-9-9"}]'
+	"$REPORT" --format=html -o page record
+	expect_match '>memory timings<.*>9-9-9<' page
+	expect_trial 0 "${a[@]}" --out=other --seed=1
+	"$REPORT" compare --margin=100 other record >text || [ $? -ge 6 ]
+	expect_match 'facts.GPU: None -> none = 0' text
+	expect_refused 2 "^--fact: 'switch' is not NAME=VALUE" "${a[@]}" \
+		--out=third --fact=switch
+}
+
 case_resume_mismatch()
 {
 	trial --scenario=pagecache --trials=2 --records=$RECORDS --out=record
@@ -1020,7 +1050,7 @@ case_nodes_killed()
 
 for name in one_machine quiet sweep ranks weak_scaling ranks_fail \
 	ranks_refused same_seed usage meant of_hyperfine folder_removed no_room \
-	nothing_overwritten resume_mismatch stopped \
+	nothing_overwritten facts resume_mismatch stopped \
 	sorter_fails given_up reference_fails kill kill_before_record signal \
 	killed_with_sorter \
 	tuning tuning_killed noise noise_limit noise_refused noise_unknown; do

@@ -389,6 +389,19 @@ class Tables(Folder):
             self.assertLessEqual(max(map(len, text.splitlines())), 100)
             self.assertIn("100.1 to 49.61 MB/s", text)
 
+    def test_facts_that_were_told(self):
+        with open(os.path.join(self.folder, "environment.json"), "w",
+                  encoding="utf-8") as file:
+            json.dump({"schema": "blinktrial-environment-1", "sessions": [{
+                "begin_unix_ns": 0, "after": None, "changed": [], "before": {
+                    "facts": {"switch": 40 * "long ", "GPU": "\x1b"}}}]}, file)
+        self.write(measure())
+        text = profile_table.text(self.folder)
+        self.assertRegex(text, r"^facts    switch: long long")
+        self.assertLessEqual(max(map(len, text.splitlines())), 100)
+        self.assertNotIn("\x1b", text)
+        self.assertIn("switch", profile_page.render(self.folder))
+
     def test_text_says_what_was_not_measured(self):
         text = shown(profile_table.text, without=("disk", "network"))
         self.assertIn("Not measured:\n  disk rate: fio is not installed\n"

@@ -110,6 +110,20 @@ class Options(unittest.TestCase):
         self.assertEqual((found.input_device, found.output_device),
                          ("/dev/a", "/dev/b"))
 
+    def test_fact(self):
+        for text in ("", "a", "=b", "a=", "1=b", "a.b=c", "a=b\nc", "a=\udc80",
+                     f"{'a' * 41}=b", f"a={'b' * 201}"):
+            self.assertIn("--fact: ", self.refused([*GOOD, f"--fact={text}"]))
+        found = options.complete(options.parse(
+            [*GOOD, "--fact=GPU=a=b", "--fact=a b=µ"]))
+        self.assertEqual(found.facts, [("GPU", "a=b"), ("a b", "µ")])
+        # They say what a machine is, and ask for nothing.
+        command = options.command_of(found)
+        self.assertNotIn("GPU", " ".join(command))
+        found = options.resumed(options.parse(
+            ["--resume", "--out=/r/record", "--fact=a=b"]), command)
+        self.assertEqual(found.facts, [("a", "b")])
+
     def test_noise_limit(self):
         for text in ("", "-1", "101", "5,", "5,stop", "refuse", "1e1", "5%%"):
             self.assertIn("--noise-limit: ", self.refused(

@@ -112,6 +112,7 @@ class Job:
     writes: bool = False
     scale: Scale = Scale()
     say: Callable[[str], None] = lambda text: None
+    facts: dict = field(default_factory=dict)
 
 
 class Measures:
@@ -170,11 +171,11 @@ def run(job: Job) -> None:
     begin_unix_ns = time.time_ns()
     try:
         os.makedirs(job.work, exist_ok=True)
-        before = environment.describe([job.work], job.programs)
+        before = _describe(job)
         store.write_environment(job.out, before, None, [], begin_unix_ns)
         for part in (_memory, _codecs, _starts, _disk, _extents, _network):
             part(job, measures)
-        after = environment.describe([job.work], job.programs)
+        after = _describe(job)
         store.write_environment(job.out, before, after,
                                 environment.changes(before, after),
                                 begin_unix_ns)
@@ -182,6 +183,11 @@ def run(job: Job) -> None:
         raise of_file(job.work, error) from None
     finally:
         measures.close()
+
+
+def _describe(job):
+    return environment.with_facts(
+        environment.describe([job.work], job.programs), job.facts)
 
 
 # --- memory ------------------------------------------------------------------

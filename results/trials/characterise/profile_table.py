@@ -6,8 +6,10 @@ csv()    a row for each sample, for each extent of a file, and for each
 Tables   of the topics, as they also stand in the page
 """
 
+import textwrap
+
 from trials.base import units
-from trials.base.text_table import grid, wrapped
+from trials.base.text_table import grid, width, wrapped
 from trials.characterise import headline_figures, machine_profile, text_format
 from trials.report import machine_facts
 from trials.report.table import as_csv
@@ -15,8 +17,13 @@ from trials.report.table import as_csv
 
 def text(folder) -> str:
     found = machine_profile.read(folder)
-    known = machine_facts.summary(machine_facts.before(found.environment))
-    parts = [f"machine  {known}"] if known else []
+    before = machine_facts.before(found.environment)
+    known = [textwrap.fill(units.printable(f"{name:9}{words}"), width(),
+                           subsequent_indent=" " * 9)
+             for name, words in (("machine", machine_facts.summary(before)),
+                                 ("facts", machine_facts.told(before)))
+             if words]
+    parts = ["\n".join(known)] if known else []
     parts.append(grid((headline_figures.title(found), ""),
                       headline_figures.rows(found)))
     tables = Tables(found, figure)

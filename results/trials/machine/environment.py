@@ -403,6 +403,11 @@ def describe(paths: Iterable[str], programs=None, root: str = "/",
     }
 
 
+def with_facts(described: dict, facts: Optional[dict]) -> dict:
+    """The same, and what its user has told of the machine."""
+    return {**described, "facts": facts} if facts else described
+
+
 def flatten(value, prefix: str = "") -> dict:
     """{"cpu": {"smt": "on"}} -> {"cpu.smt": "on"}"""
     if not isinstance(value, dict) or not value:

@@ -241,6 +241,12 @@ class Record:
         """What may end the run before its last block, if anything may."""
         return self._sequence.precision
 
+    @property
+    def facts(self) -> dict:
+        """What the last session was told of the machine."""
+        sessions = self._environment["sessions"]
+        return sessions[-1]["before"].get("facts") or {} if sessions else {}
+
     def next(self) -> Optional[designs.Planned]:
         """The trial to run now; None when all have been."""
         return self._sequence.next

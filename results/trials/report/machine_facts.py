@@ -53,9 +53,15 @@ def summary(described) -> str:
     return ", ".join(str(part) for part in parts if part)
 
 
+def told(described) -> str:
+    """"switch: XG2600; GPU: none", of what the user has told of the machine."""
+    return "; ".join(f"{name}: {value}" for name, value
+                     in (at(described, "facts") or {}).items())
+
+
 def shown(described) -> list:
     """(words, value) of what is known."""
-    rows = []
+    rows = [*(at(described, "facts") or {}).items()]
     for words, path in _FACTS:
         value = at(described, path)
         if path.endswith("_bytes") and isinstance(value, int):

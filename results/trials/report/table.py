@@ -71,7 +71,9 @@ def memory_words(design) -> str:
 
 def _heading(study):
     design = study.design
+    told = machine_facts.told(machine_facts.before(study.run.environment))
     lines = [("machine", machine_text(study)),
+             *([("facts", told)] if told else []),
              ("blinksort", design["program_version"]), _timed_words(design),
              *arms.lines(design),
              ("trials", f"{units.count(len(study.run.trials))} in order of "

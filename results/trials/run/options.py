@@ -24,6 +24,8 @@ UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 DEFAULT_MAX_TRIALS = 1000
 DEFAULT_MAX_TIME_S = 600
 DEFAULT_SHELL = "/bin/sh"
+# A fact of the machine: a name and what is told of it.
+_FACT = re.compile("([A-Za-z][A-Za-z0-9 _-]{0,39})=(.{1,200})")
 # Options of hyperfine, which users may expect: what to do instead.
 HINTS = {
     r"--export-.*": "there is --export-json, and blinkreport --format of a "
@@ -64,6 +66,7 @@ Usage: blinktrial [OPTION]... COMMAND...
        blinktrial --resume --out=DIR [OPTION]...
        blinktrial characterise --out=DIR [-w HOSTS] [--key-file=FILE]
                   [--work=DIR] [--file=FILE]... [--write] [--quick]
+                  [--fact=NAME=VALUE]...
        blinktrial validate DIR
 Time commands, or blinksort, repeatedly, in a random order, and record trials.
 For commands see --help=commands, for a gate --help=gate; and for blinksort:
@@ -92,17 +95,16 @@ For commands see --help=commands, for a gate --help=gate; and for blinksort:
                        first byte on, and sort from there
   --output-device=DEVICE
                        overwrite this block device with each output
-  --cache-bytes=SIZE   assume SIZE, such as 64M, for the cache of a drive that
-                       does not report it
+  --cache-bytes=SIZE   assume SIZE, such as 64M, for a cache of unknown size
   --memory=SIZE        in beyond-memory, let the sorter take SIZE (256M)
   --price=FILE         report what a sort costs: FILE has parts and prices
   --energy             read the processor's counters of energy (RAPL)
   --powercap=DIR       look for them in DIR (/sys/class/powercap)
   --meter=FILE         take energy from FILE, which a meter is writing
+  --fact=NAME=VALUE    record a fact of the machine, such as switch=XG2600
   --noise-limit=PERCENT[,refuse]
-                       before each block, wait until no CPU loses more than
-                       PERCENT of its time to others, then label the block, or
-                       refuse it and end
+                       before each block, wait until no CPU loses more of its
+                       time to others, then label the block, or refuse and end
   --noise-wait=SECONDS
                        wait no longer for that (60)
   --unverified         run even if a condition can't be verified
@@ -170,8 +172,8 @@ A COMMAND is split into words as a shell does it, and run without a shell.
   --sweep=FILE          run each command under each of the settings of
                         blinktune in FILE: tune.KNOB VALUE | VALUE...
 
---order, --seed, --memory, --energy, --meter, --noise-limit, --noise-wait,
---unverified, --quiet and --resume are as in --help.
+--order, --seed, --memory, --energy, --meter, --fact, --noise-limit,
+--noise-wait, --unverified, --quiet and --resume are as in --help.
 
 A word @FILE stands for the lines of FILE.
 The commands of --setup, --prepare, --conclude and --cleanup are run by
@@ -277,6 +279,15 @@ def percentage(text: str) -> float:
     return float(found[1])
 
 
+def fact(text: str) -> tuple[str, str]:
+    """switch=XG2600: what no kernel tells of the machine."""
+    found = _FACT.fullmatch(text)
+    if not found or not text.isprintable():
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is not NAME=VALUE, such as switch=XG2600")
+    return found[1], found[2]
+
+
 def given(text: str) -> str:
     """Refuse an empty text, such as a variable that a script has not set."""
     if not text:
@@ -369,6 +380,7 @@ def parser() -> Parser:
     add("--memory", type=size)
     for name in "--price", "--powercap", "--meter":
         add(name, type=path)
+    add("--fact", dest="facts", action="append", default=[], type=fact)
     add("--noise-limit", type=noise_limit)
     add("--noise-wait", type=whole_number(0, NOISE_WAIT_AT_MOST_S))
     for flag in ("--ascii", "--energy", "--resume", "--unverified", "--keep",
@@ -499,6 +511,7 @@ def parse_characterise(arguments: list[str]) -> argparse.Namespace:
     add("--key-file", "--key", type=path)
     add("--file", dest="files", action="append", default=[],
         type=path)
+    add("--fact", dest="facts", action="append", default=[], type=fact)
     for flag in ("--write", "--quick", "--quiet"):
         add(flag, action="store_true")
     options = found.parse_args(arguments)
@@ -565,7 +578,7 @@ def resumed(options: argparse.Namespace,
         if now not in (None, []) and now != then:
             raise Failure(spelled(name), f"is {written(now)}, but "
                           f"{written(then)} in the record", USAGE)
-    for name in ("out", "resume", "keep", "quiet", "export_json"):
+    for name in ("out", "resume", "keep", "quiet", "export_json", "facts"):
         setattr(recorded, name, getattr(options, name))
     for name in REPLACEABLE:
         if getattr(options, name) is not None:

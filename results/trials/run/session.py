@@ -347,7 +347,9 @@ def trials(options, record, target, tuning: Tuning, supervisor: Supervisor,
     progress = Progress(trials_at_most, bool(options.quiet),
                         precision=record.precision)
     supervisor.counts_events = timing.counts_events(record.design)
-    before = target.describe()
+    # A resumed record keeps what it was told, unless it is told otherwise.
+    facts = {**record.facts, **dict(options.facts)}
+    before = environment.with_facts(target.describe(), facts)
     record.begin_session(before)
     progress.begin(len(record.trials()))
     try:
@@ -398,7 +400,7 @@ def say(options, record, programs: Programs) -> None:
 
 
 def end(options, record, target, before: dict) -> None:
-    after = target.describe()
+    after = environment.with_facts(target.describe(), before.get("facts"))
     record.end_session(after, environment.changes(before, after))
     target.close(bool(options.keep))
 
