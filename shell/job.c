@@ -28,6 +28,58 @@
  * more read sees its end. */
 #define LAST_READS_MAX 17
 
+/* --- resources ----------------------------------------------------------- */
+
+static const struct job_resources no_resources = {
+	.out = { -1, -1 },
+	.err = { -1, -1 },
+	.secret.fd = -1,
+	.group.fd = -1,
+};
+
+static void close_pair(const int pair[2])
+{
+	if (pair[0] >= 0)
+		close(pair[0]);
+	if (pair[1] >= 0)
+		close(pair[1]);
+}
+
+/* The cgroup goes back to the pool. */
+static void close_resources(struct job_resources *resources,
+			    struct jobgroup_pool *groups)
+{
+	close_pair(resources->out);
+	close_pair(resources->err);
+	secret_close(&resources->secret);
+	jobgroup_give(groups, &resources->group);
+	*resources = no_resources;
+}
+
+/* Makes the resources, unless they are made.  0, or -errno and there are none.
+ */
+static int make_resources(struct job_resources *resources,
+			  struct jobgroup_pool *groups)
+{
+	int ret;
+
+	if (resources->made)
+		return 0;
+	*resources = no_resources;
+	ret = stream_make_pipe(resources->out);
+	if (ret == 0)
+		ret = stream_make_pipe(resources->err);
+	if (ret == 0)
+		ret = secret_open(&resources->secret);
+	if (ret < 0) {
+		close_resources(resources, groups);
+		return ret;
+	}
+	resources->group = jobgroup_take(groups);
+	resources->made = true;
+	return 0;
+}
+
 /* --- the table ----------------------------------------------------------- */
 
 static bool is_running(const struct job *job)
@@ -121,7 +173,7 @@ int job_table_init(struct job_table *table, const char *node,
 	memset(table, 0, sizeof(*table));
 	table->allow = allow;
 	table->groups.fd = -1;
-	table->prepared = resources_none;
+	table->prepared = no_resources;
 	if (use_groups)
 		jobgroup_open(&table->groups, node, limits->process_count);
 	snprintf(table->node_variable, sizeof(table->node_variable),
@@ -212,25 +264,25 @@ void job_table_prepare(struct job_table *table)
 	 * it has, the faster a process starts.  An error recurs when the next
 	 * job is given its resources. */
 	if (table->running_count == 0)
-		resources_make(&table->prepared, &table->groups);
+		make_resources(&table->prepared, &table->groups);
 }
 
 /* Moves what was prepared to the job, whose process has it. */
 static void give_resources(struct job_table *table, struct job *job)
 {
-	struct resources *prepared = &table->prepared;
+	struct job_resources *prepared = &table->prepared;
 
 	stream_open(&job->streams[JOB_STDOUT], prepared->out);
 	stream_open(&job->streams[JOB_STDERR], prepared->err);
 	job->secret = prepared->secret;
 	job->group = prepared->group;
-	*prepared = resources_none;
+	*prepared = no_resources;
 }
 
 static pid_t start_process(const struct job_table *table,
 			   const struct job_start *start, const char *path)
 {
-	const struct resources *prepared = &table->prepared;
+	const struct job_resources *prepared = &table->prepared;
 	struct environment environment;
 
 	environment_make(&environment, start, table->node_variable);
@@ -259,7 +311,7 @@ static int launch(struct job_table *table, struct job *job,
 	int ret = allowlist_resolve(table->allow, start->arguments[0], path);
 
 	if (ret == 0)
-		ret = resources_make(&table->prepared, &table->groups);
+		ret = make_resources(&table->prepared, &table->groups);
 	if (ret < 0)
 		return ret;
 	memcpy(table->prepared.secret.bytes, start->secret, WIRE_SECRET_BYTES);
@@ -267,7 +319,7 @@ static int launch(struct job_table *table, struct job *job,
 	if (pid > 0)
 		give_resources(table, job);
 	else
-		resources_close(&table->prepared, &table->groups);
+		close_resources(&table->prepared, &table->groups);
 	return pid;
 }
 
@@ -563,7 +615,7 @@ void job_table_fini(struct job_table *table)
 		if (table->running_count > 0)
 			sleep_ms(1);
 	}
-	resources_close(&table->prepared, &table->groups);
+	close_resources(&table->prepared, &table->groups);
 	jobgroup_close(&table->groups);
 	close(table->null_fd);
 	free(table->history);
