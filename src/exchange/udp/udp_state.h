@@ -19,7 +19,6 @@
 #include "exchange/udp/arrivals.h"
 #include "exchange/exchange_state.h"
 #include "exchange/udp/udp.h"
-#include "exchange/udp/udp_clock.h"
 #include "exchange/udp/udp_page.h"
 #include "exchange/udp/udp_wire.h"
 #include "net/datagram.h"
@@ -76,6 +75,18 @@ struct udp_in {
 	unsigned gap_repeats;
 	unsigned fruitless_lists; /* since something came */
 	struct debt debt;	  /* what it has sent */
+};
+
+/* How a peer's clock relates to ours.  Each STATUS has its sender's clock, the
+ * last clock of ours that the sender has seen (the echo), and for how long it
+ * has held that.  The shortest round trip tells the clocks' difference best: it
+ * is wrong by half of that trip at most.  Written by udp_status.c. */
+struct udp_clock {
+	uint64_t theirs_ns; /* its clock in its last STATUS; 0: there is none */
+	uint64_t heard_ns;  /* our clock when that came */
+	uint64_t round_trip_ns; /* the shortest; UINT64_MAX: not known */
+	uint64_t last_round_trip_ns;
+	int64_t offset_ns; /* its clock less ours */
 };
 
 struct udp_peer {

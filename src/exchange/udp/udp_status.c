@@ -10,6 +10,7 @@
 /* STATUS that one call takes: several of each rank.  A rank that sends them
  * without end does not keep us from the rest. */
 #define TAKEN_AT_ONCE (8 * UDP_NODES_MAX)
+#define ROUND_TRIP_NS_MAX ((uint64_t)250000000)
 
 void udp_status_begin(struct udp *x)
 {
@@ -26,6 +27,15 @@ void udp_status_begin(struct udp *x)
 
 /* --- sending ----------------------------------------------------------------
  */
+
+/* Fill the echo of a STATUS that has its own clock_ns already. */
+static void echo_clock(const struct udp_clock *clock,
+		       struct udp_wire_status *status)
+{
+	status->echo_ns = clock->theirs_ns;
+	if (clock->theirs_ns)
+		status->held_ns = status->clock_ns - clock->heard_ns;
+}
 
 static void fill_message_state(const struct udp *x, unsigned node,
 			       struct udp_wire_status *status)
@@ -178,7 +188,7 @@ static void send_status(struct udp *x, unsigned node, uint32_t flags,
 	fill_application(x, node, &status);
 	fill_failure(x, &status);
 	status.clock_ns = clock_now_ns();
-	udp_clock_echo(&peer->clock, &status);
+	echo_clock(&peer->clock, &status);
 	if (x->page && put_on_page(x, node, &status))
 		return;
 	send_datagram(x, node, datagram,
@@ -225,7 +235,8 @@ void udp_status_guess(struct udp *x, unsigned node,
 		      const struct address *address)
 {
 	x->peers[node].control = *address;
-	udp_clock_init(&x->peers[node].clock);
+	x->peers[node].clock =
+		(struct udp_clock){ .round_trip_ns = UINT64_MAX };
 }
 
 /* Rank 0 tells all ranks where the status page is.  The others tell rank 0 that
@@ -440,6 +451,30 @@ static const char *find_lie(const struct udp *x, const struct udp_peer *peer,
 /* --- taking STATUS ----------------------------------------------------------
  */
 
+/* now_ns: our clock, read after the STATUS had come. */
+static void hear_clock(struct udp_clock *clock,
+		       const struct udp_wire_status *status, uint64_t now_ns)
+{
+	uint64_t passed_ns = now_ns - status->echo_ns;
+	uint64_t round_trip_ns = passed_ns - status->held_ns;
+
+	clock->theirs_ns = status->clock_ns;
+	clock->heard_ns = now_ns;
+	/* An echo of what our clock has not shown yet is none.  One that was
+	 * held for longer than has passed may come of clocks that run at
+	 * different rates. */
+	if (status->echo_ns == 0 || status->echo_ns > now_ns ||
+	    status->held_ns > passed_ns)
+		return;
+	/* The round trip of a repeated echo grows: bound it. */
+	clock->last_round_trip_ns = MIN(round_trip_ns, ROUND_TRIP_NS_MAX);
+	if (round_trip_ns >= clock->round_trip_ns)
+		return;
+	clock->round_trip_ns = round_trip_ns;
+	clock->offset_ns =
+		(int64_t)(status->clock_ns + round_trip_ns / 2 - now_ns);
+}
+
 /* What holds whether or not the rest of the STATUS can be true. */
 static void handle_presence(struct udp *x, const struct udp_wire_status *status,
 			    const struct address *from, uint64_t now_ns)
@@ -450,7 +485,7 @@ static void handle_presence(struct udp *x, const struct udp_wire_status *status,
 	peer->heard.hears_us |= status->echo_ns != 0;
 	exchange_hear(&x->base, status->source, status->delay_ms, now_ns);
 	handle_address(x, peer, status, from);
-	udp_clock_hear(&peer->clock, status, now_ns);
+	hear_clock(&peer->clock, status, now_ns);
 }
 
 /* NULL, or what is wrong with it. */
