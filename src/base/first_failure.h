@@ -49,7 +49,13 @@ static inline bool first_failure_stops(const struct first_failure *first)
 
 /* Returns 0, or -EIO with *failure filled if the run has failed.  Any thread
  * may call it. */
-int first_failure_get(const struct first_failure *first,
-		      struct failure *failure);
+static inline int first_failure_get(const struct first_failure *first,
+				    struct failure *failure)
+{
+	if (!first_failure_stops(first))
+		return 0;
+	*failure = first->failure;
+	return -EIO;
+}
 
 #endif /* FIRST_FAILURE_H */
