@@ -386,8 +386,10 @@ static void begin_result(struct cluster *cluster)
 	memset(result->reports, 0,
 	       result->node_count * sizeof(*result->reports));
 	cluster->report = &result->reports[result->rank];
-	result->roles[result->rank] = (uint8_t)cluster_roles_of(
-		&cluster->config->roles, result->rank);
+	/* Other ranks may say something else in their hellos. */
+	for (unsigned i = 0; i < result->node_count; i++)
+		result->roles[i] =
+			(uint8_t)cluster_roles_of(&cluster->config->roles, i);
 	result->schedule.kind = cluster_schedule_first(
 		&cluster->config->schedule, cluster_shares_no_link(cluster));
 }
@@ -424,7 +426,7 @@ int cluster_run_in(struct cluster *cluster, const struct sorter_config *config,
 		keep_failure(result, failure);
 	thread_pool_stop(&cluster->pool);
 	sort_trace_close(&cluster->trace);
-	output_close(&cluster->output.output);
+	cluster_output_close(cluster, error != 0);
 	exchange_close(cluster->exchange);
 	rank_free(&cluster->rank);
 	return error;

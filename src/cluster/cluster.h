@@ -48,7 +48,7 @@ struct cluster_config {
 	bool datagrams_only;
 	bool plain;
 	struct cluster_roles roles; /* of all ranks */
-	bool gathers; /* the one output is the same file on all ranks */
+	bool gathers; /* the outputs are the same files on all ranks */
 	/* All ranks name the same input files, and each reads a part of them:
 	 * beyond memory, whatever its size. */
 	bool shares_input;

@@ -54,7 +54,8 @@ struct joint_sort {
 	 */
 	const uint8_t **received[2];
 	struct cluster_wave_result waves[EXTERNAL_PASSES];
-	uint64_t share; /* records that we shall write */
+	/* [rank]: records that each will write. */
+	uint64_t shares[RANK_NODES_MAX];
 };
 
 /* Do we get a part of the merge? */
@@ -327,10 +328,8 @@ static uint64_t next_lead(const struct joint_sort *joint, const uint64_t *told,
 }
 
 /* A rank writes what the cut where its part begins leaves of the lead, and its
- * other blocks, but for what the next rank has of these.  *first is the number
- * of our first record. */
-static int read_shares(struct joint_sort *joint, const uint64_t *told,
-		       uint64_t *first)
+ * other blocks, but for what the next rank has of these. */
+static int read_shares(struct joint_sort *joint, const uint64_t *told)
 {
 	uint64_t whole = cluster_runs_whole(&joint->runs), sum = 0;
 
@@ -349,11 +348,8 @@ static int read_shares(struct joint_sort *joint, const uint64_t *told,
 		 * none is named. */
 		if (next > lead + others || lead + others - next > whole - sum)
 			return shares_are_wrong(joint);
-		if (i == joint->own) {
-			*first = sum;
-			joint->share = lead + others - next;
-		}
-		sum += lead + others - next;
+		joint->shares[i] = lead + others - next;
+		sum += joint->shares[i];
 	}
 	return sum == whole ? 0 : shares_are_wrong(joint);
 }
@@ -362,21 +358,21 @@ static int open_output(struct joint_sort *joint)
 {
 	const uint64_t own[] = { joint->rank->lead_records,
 				 part_records(joint) };
-	uint64_t first = 0, *told;
+	uint64_t *told, share;
 	int error =
 		cluster_allgather_words(&joint->cluster->rank, joint->exchange,
 					own, 2, &told, joint->failure);
 
 	if (error == 0)
-		error = read_shares(joint, told, &first);
+		error = read_shares(joint, told);
 	free(told);
+	share = joint->shares[joint->own];
 	if (error == 0 && sorts(joint))
-		error = cluster_output_open(joint->cluster, first, joint->share,
-					    joint->failure);
+		error = cluster_output_open(joint->cluster, joint->shares,
+					    share, joint->failure);
 	if (error == 0 && sorts(joint))
-		external_rank_give_output(joint->rank,
-					  &joint->cluster->output.output,
-					  joint->share);
+		external_rank_give_output(
+			joint->rank, &joint->cluster->output.output, share);
 	return error;
 }
 
@@ -450,14 +446,16 @@ static int sort(struct joint_sort *joint)
  * opened. */
 static int end_output(struct joint_sort *joint, uint64_t written)
 {
-	if (written == joint->share)
+	uint64_t share = joint->shares[joint->own];
+
+	if (written == share)
 		return 0;
 	if (joint->sort.unique)
-		return cluster_output_shrink(joint->cluster, 0, written,
+		return cluster_output_shrink(joint->cluster, joint->shares,
 					     written, joint->failure);
 	return failure_set(joint->failure, EXIT_PEER, NULL, 0,
 			   "%" PRIu64 " records have come, not %" PRIu64,
-			   written, joint->share);
+			   written, share);
 }
 
 /* The others are told at once: our threads may take a while to end. */

@@ -168,6 +168,41 @@ static uint64_t input_place(const char *path)
 	return place;
 }
 
+/* Add what the hello says of files that several ranks write together.  Of two
+ * in one place one would replace the other; so would the trace, which rank 0
+ * writes.  And ranks that name the files in another order might give two of
+ * them one name: only the rank that names a file tells its place. */
+static int announce_files(struct cluster *cluster, struct cluster_hello *hello)
+{
+	const struct sorter_config *config = cluster->sort_config;
+	uint64_t places[OUTPUT_FILES_MAX + 1];
+	unsigned count = config->output_count + (config->trace_path != NULL);
+
+	hello->gather_files = config->output_count;
+	while (hello->gather_nonce == 0)
+		randombytes_buf(&hello->gather_nonce,
+				sizeof(hello->gather_nonce));
+	if (!cluster_own_has(cluster, CLUSTER_ROLE_SORT))
+		return 0;
+	for (unsigned i = 0; i < count; i++) {
+		const char *path = i < config->output_count
+					   ? config->output_paths[i]
+					   : config->trace_path;
+
+		places[i] = outpath_place(path, machine_host_id());
+		for (unsigned j = 0; j < i && places[i] != 0; j++)
+			if (places[j] == places[i])
+				return failure_set(
+					cluster->failure, EXIT_USAGE, path, 0,
+					"is the same file as the output %s",
+					config->output_paths[j]);
+	}
+	cluster_output_find_file(cluster);
+	if (cluster->output.first_rank == cluster->rank.rank)
+		hello->output_place = places[cluster->output.file];
+	return 0;
+}
+
 /* What this rank knows by itself. */
 static int open_input(struct cluster *cluster, struct cluster_hello *hello)
 {
@@ -210,9 +245,8 @@ static int open_input(struct cluster *cluster, struct cluster_hello *hello)
 		share_input(cluster, hello);
 	else if (cluster->config->by_reference != CLUSTER_BY_REFERENCE_NO)
 		cluster_offer_input(cluster, hello);
-	while (cluster->config->gathers && hello->gather_nonce == 0)
-		randombytes_buf(&hello->gather_nonce,
-				sizeof(hello->gather_nonce));
+	if (cluster->config->gathers && announce_files(cluster, hello) < 0)
+		return -EINVAL;
 	if (!cluster->config->gathers && config->output_count > 0 &&
 	    cluster_own_has(cluster, CLUSTER_ROLE_SORT))
 		hello->output_place = outpath_place(config->output_paths[0],
@@ -262,6 +296,8 @@ static void place_buffers(struct cluster *cluster,
 	options->has_node = node >= 0;
 	options->node = node >= 0 ? (unsigned)node : 0;
 }
+
+_Static_assert(CLUSTER_HELLO_BYTES <= EXCHANGE_HELLO_BYTES_MAX, "it fits");
 
 /* hello is NULL if this rank has failed already: others get an empty one. */
 static struct exchange *open_exchange(struct cluster *cluster,

@@ -1,15 +1,16 @@
 /*
  * cluster_output.c - where a rank's share goes: into files of its own, or into
- * its place in the one file of all ranks
+ * its place in a file that it writes together with other ranks
  *
- * The one file has a hidden name until the first rank that sorts gives it its
- * own.  Behind the place of all ranks' records, those that are dropped as
- * duplicates included, each rank that sorts leaves a nonce that it has drawn
- * and told all ranks in its hello.  A rank whose nonce is not there writes
- * another file, of the same name but on a disk of its own, and the file that
- * the first one has lacks that rank's part.  The first one checks the nonces
- * and cuts the file behind the records.  A rank that does not sort
- * (cluster_roles.h) opens no output.
+ * Several ranks that follow each other write a file together.  The files, one
+ * behind the other, have the records of all ranks.  A file has a hidden name
+ * until the first of its ranks gives it the name that the user wants.  Behind
+ * the place of the records, those that are dropped as duplicates included, each
+ * of these ranks leaves a nonce that it has drawn and told all ranks in its
+ * hello.  A rank whose nonce is not there writes another file, of the same name
+ * but on a disk of its own, and the file that the first rank has lacks that
+ * rank's part.  The first rank checks the nonces and cuts the file behind the
+ * records.  A rank that does not sort (cluster_roles.h) opens no output.
  */
 #include <assert.h>
 #include <errno.h>
@@ -28,18 +29,38 @@
 
 static bool sorts(const struct cluster *cluster, unsigned rank)
 {
-	return cluster_roles_have(cluster->hellos[rank].roles,
+	return cluster_roles_have(cluster->result->roles[rank],
 				  CLUSTER_ROLE_SORT);
 }
 
-/* The rank that gives the one file its name. */
-static bool is_first(const struct cluster *cluster)
+/* Each file has about as many of the ranks that sort. */
+void cluster_output_find_file(struct cluster *cluster)
 {
-	unsigned first = 0;
+	struct cluster_output *own = &cluster->output;
+	unsigned files = cluster->sort_config->output_count;
+	unsigned rank = cluster->rank.rank, sorters = 0, before = 0, sorter = 0;
 
-	while (!sorts(cluster, first))
-		first++;
-	return cluster->rank.rank == first;
+	for (unsigned i = 0; i < cluster->rank.node_count; i++) {
+		before += i < rank && sorts(cluster, i);
+		sorters += sorts(cluster, i);
+	}
+	assert(sorters > 0);
+	own->file = before * files / sorters;
+	own->first_rank = rank;
+	for (unsigned i = 0; i < cluster->rank.node_count; i++) {
+		if (!sorts(cluster, i) ||
+		    sorter++ * files / sorters != own->file)
+			continue;
+		own->first_rank = MIN(own->first_rank, i);
+		own->last_rank = i;
+	}
+}
+
+/* Does the rank write our file? */
+static bool shares_file(const struct cluster *cluster, unsigned rank)
+{
+	return sorts(cluster, rank) && rank >= cluster->output.first_rank &&
+	       rank <= cluster->output.last_rank;
 }
 
 static struct outfile *gathered(struct cluster *cluster)
@@ -47,10 +68,22 @@ static struct outfile *gathered(struct cluster *cluster)
 	return &cluster->output.output.files[0].outfile;
 }
 
-static uint64_t whole_bytes(const struct cluster *cluster)
+/* The byte of our file at which our part begins; *whole_bytes is what all its
+ * parts have. */
+static uint64_t find_part(const struct cluster *cluster, const uint64_t *shares,
+			  uint64_t *whole_bytes)
 {
-	return cluster->agreement.whole_count *
-	       cluster->sort_config->shape.size;
+	uint64_t first = 0, whole = 0;
+
+	for (unsigned i = 0; i < cluster->rank.node_count; i++) {
+		if (!shares_file(cluster, i))
+			continue;
+		if (i < cluster->rank.rank)
+			first += shares[i];
+		whole += shares[i];
+	}
+	*whole_bytes = whole * cluster->sort_config->shape.size;
+	return first * cluster->sort_config->shape.size;
 }
 
 static void announce_sync(struct cluster *cluster)
@@ -59,18 +92,22 @@ static void announce_sync(struct cluster *cluster)
 		exchange_announce_delay(cluster->exchange, SYNC_DELAY_MS);
 }
 
-/* A name that is the same on all ranks and another one in each run.  It follows
- * from the secret, so that no other user can make the file beforehand. */
-static void name_run(const struct cluster *cluster, char name[NAME_DIGITS + 1])
+/* A name that is the same on all ranks of a file and another one in each run.
+ * It follows from the secret, so that no other user can make the file
+ * beforehand. */
+static void name_file(const struct cluster *cluster, unsigned file,
+		      char name[NAME_DIGITS + 1])
 {
 	static const uint8_t
 		personal[crypto_generichash_blake2b_PERSONALBYTES] = {
 			"blink gather 1"
 		};
-	uint8_t drawn[NONCE_BYTES], hash[crypto_generichash_blake2b_BYTES_MIN];
+	uint8_t drawn[NONCE_BYTES + 4],
+		hash[crypto_generichash_blake2b_BYTES_MIN];
 	int error;
 
 	store_le64(drawn, cluster->hellos[0].gather_nonce);
+	store_le32(drawn + NONCE_BYTES, file);
 	error = crypto_generichash_blake2b_salt_personal(
 		hash, sizeof(hash), drawn, sizeof(drawn), cluster->rank.secret,
 		RANK_SECRET_BYTES, NULL, personal);
@@ -80,34 +117,42 @@ static void name_run(const struct cluster *cluster, char name[NAME_DIGITS + 1])
 	snprintf(name, NAME_DIGITS + 1, "%016" PRIx64, load_le64(hash));
 }
 
-static int open_part(struct cluster *cluster, uint64_t first_record,
+static int open_part(struct cluster *cluster, const uint64_t *shares,
 		     uint64_t record_count, struct failure *failure)
 {
 	const struct sorter_config *config = cluster->sort_config;
+	uint64_t left = cluster->agreement.whole_count;
 	char name[NAME_DIGITS + 1];
 	struct output_part part = { .mark = name };
+	bool adds_up = shares[cluster->rank.rank] == record_count;
 
-	if (record_count > cluster->agreement.whole_count ||
-	    first_record > cluster->agreement.whole_count - record_count)
+	for (unsigned i = 0; i < cluster->rank.node_count && adds_up; i++) {
+		adds_up = shares[i] <= left;
+		left -= shares[i];
+	}
+	if (!adds_up)
 		return failure_set(failure, EXIT_PEER, NULL, 0,
 				   "what the ranks announce does not add up");
-	name_run(cluster, name);
-	part.begin_bytes = first_record * config->shape.size;
+	cluster_output_find_file(cluster);
+	name_file(cluster, cluster->output.file, name);
+	part.begin_bytes =
+		find_part(cluster, shares, &cluster->output.room_bytes);
 	part.size_bytes = record_count * config->shape.size;
-	part.whole_bytes =
-		whole_bytes(cluster) + cluster->rank.node_count * NONCE_BYTES;
-	cluster->output.gathered_bytes = whole_bytes(cluster);
+	part.whole_bytes = cluster->output.room_bytes +
+			   cluster->rank.node_count * NONCE_BYTES;
+	cluster->output.gathered_bytes = cluster->output.room_bytes;
 	return output_open_part(&cluster->output.output,
-				config->output_paths[0], &part, failure);
+				config->output_paths[cluster->output.file],
+				&part, failure);
 }
 
-int cluster_output_open(struct cluster *cluster, uint64_t first_record,
+int cluster_output_open(struct cluster *cluster, const uint64_t *shares,
 			uint64_t record_count, struct failure *failure)
 {
 	struct sorter_config config = *cluster->sort_config;
 
 	if (cluster->config->gathers)
-		return open_part(cluster, first_record, record_count, failure);
+		return open_part(cluster, shares, record_count, failure);
 	/* What is beyond memory goes past the page cache, unless the user wants
 	 * it otherwise; where duplicates are dropped, it is cut in the end. */
 	if (cluster->agreement.is_external)
@@ -118,19 +163,19 @@ int cluster_output_open(struct cluster *cluster, uint64_t first_record,
 				  record_count, failure);
 }
 
-int cluster_output_shrink(struct cluster *cluster, uint64_t first_record,
-			  uint64_t record_count, uint64_t whole_count,
-			  struct failure *failure)
+int cluster_output_shrink(struct cluster *cluster, const uint64_t *shares,
+			  uint64_t record_count, struct failure *failure)
 {
-	uint32_t record_size = cluster->sort_config->shape.size;
+	uint64_t begin_bytes;
 
 	if (!cluster->config->gathers)
 		return sort_setup_output_sizes(&cluster->output.output,
 					       cluster->sort_config,
 					       record_count, failure);
-	cluster->output.gathered_bytes = whole_count * record_size;
-	output_move_part(&cluster->output.output, first_record * record_size,
-			 record_count * record_size);
+	begin_bytes =
+		find_part(cluster, shares, &cluster->output.gathered_bytes);
+	output_move_part(&cluster->output.output, begin_bytes,
+			 record_count * cluster->sort_config->shape.size);
 	return 0;
 }
 
@@ -138,7 +183,7 @@ static int leave_nonce(struct cluster *cluster, struct failure *failure)
 {
 	unsigned rank = cluster->rank.rank;
 	const struct outfile *file = gathered(cluster);
-	uint64_t offset = whole_bytes(cluster) + rank * NONCE_BYTES;
+	uint64_t offset = cluster->output.room_bytes + rank * NONCE_BYTES;
 	uint8_t nonce[NONCE_BYTES];
 	ssize_t done;
 
@@ -171,7 +216,7 @@ static int check_nonces(struct cluster *cluster, const uint8_t *nonces,
 			struct failure *failure)
 {
 	for (unsigned i = 0; i < cluster->rank.node_count; i++)
-		if (sorts(cluster, i) &&
+		if (shares_file(cluster, i) &&
 		    load_le64(nonces + i * NONCE_BYTES) !=
 			    cluster->hellos[i].gather_nonce)
 			return failure_set(failure, EXIT_FILE,
@@ -195,7 +240,7 @@ static int cut_nonces_off(struct cluster *cluster, struct failure *failure)
 		return failure_set(failure, EXIT_FILE, file->path, -fd,
 				   "cannot read it");
 	if (pread(fd, nonces, cluster->rank.node_count * NONCE_BYTES,
-		  (off_t)whole_bytes(cluster)) < 0)
+		  (off_t)cluster->output.room_bytes) < 0)
 		error = failure_set(failure, EXIT_FILE, file->path, errno,
 				    "cannot read it");
 	close(fd);
@@ -215,7 +260,8 @@ int cluster_output_commit(struct cluster *cluster, struct outfile *also,
 
 	/* Rank 0 has more than its output to name: the trace. */
 	if (!sorts(cluster, cluster->rank.rank) ||
-	    (cluster->config->gathers && !is_first(cluster)))
+	    (cluster->config->gathers &&
+	     cluster->rank.rank != cluster->output.first_rank))
 		return also ? outfile_commit_all(also, 1, sync, failure) : 0;
 	announce_sync(cluster);
 	if (cluster->config->gathers)
@@ -223,4 +269,20 @@ int cluster_output_commit(struct cluster *cluster, struct outfile *also,
 	return error ? error
 		     : output_commit(&cluster->output.output, sync, also,
 				     failure);
+}
+
+void cluster_output_close(struct cluster *cluster, bool has_failed)
+{
+	const struct sorter_config *config = cluster->sort_config;
+	char name[NAME_DIGITS + 1];
+
+	output_close(&cluster->output.output);
+	if (!has_failed || !cluster->config->gathers || !cluster->hellos ||
+	    cluster->hellos[0].gather_nonce == 0 ||
+	    !cluster_own_has(cluster, CLUSTER_ROLE_SORT))
+		return;
+	for (unsigned i = 0; i < config->output_count; i++) {
+		name_file(cluster, i, name);
+		outfile_remove_shared(config->output_paths[i], name);
+	}
 }

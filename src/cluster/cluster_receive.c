@@ -438,18 +438,6 @@ static int open_records(struct cluster *cluster,
 	return error ? error : input_open_after(input, higher, failure);
 }
 
-/* The number of our first record among those of all ranks: in the one file,
- * shares of lower ranks come first. */
-static uint64_t first_record(const struct cluster *cluster)
-{
-	uint64_t first = 0;
-
-	for (unsigned i = 0; cluster->config->gathers && i < cluster->rank.rank;
-	     i++)
-		first += cluster->receive.shares[i];
-	return first;
-}
-
 /* How many records each rank keeps, which is no more than its share. */
 static int gather_kept(struct cluster *cluster, uint64_t own_count,
 		       uint64_t kept[RANK_NODES_MAX], struct failure *failure)
@@ -473,30 +461,24 @@ static int gather_kept(struct cluster *cluster, uint64_t own_count,
 }
 
 /* Duplicates have been dropped, and this rank keeps kept_count records: tell
- * the output, and if it is the one file of all ranks, these. */
+ * the output, and if other ranks write it, too, these. */
 static int shrink_output(struct cluster *cluster, uint64_t kept_count,
 			 struct failure *failure)
 {
-	uint64_t kept[RANK_NODES_MAX] = { 0 }, first = 0, whole = 0;
+	uint64_t kept[RANK_NODES_MAX];
 	int error = 0;
 
 	if (cluster->config->gathers)
 		error = gather_kept(cluster, kept_count, kept, failure);
-	if (error)
-		return error;
-	for (unsigned i = 0; i < cluster->rank.node_count; i++) {
-		if (i < cluster->rank.rank)
-			first += kept[i];
-		whole += kept[i];
-	}
-	return cluster_output_shrink(cluster, first, kept_count, whole,
-				     failure);
+	return error ? error
+		     : cluster_output_shrink(cluster, kept, kept_count,
+					     failure);
 }
 
 static int open_output(struct cluster *cluster, uint64_t record_count,
 		       struct failure *failure)
 {
-	int error = cluster_output_open(cluster, first_record(cluster),
+	int error = cluster_output_open(cluster, cluster->receive.shares,
 					record_count, failure);
 
 	/* All timelines go into rank 0's. */

@@ -8,7 +8,7 @@
  *      cluster_receive.c    our share: room for it, what arrives, its order
  *      cluster_compress.c   records that are compressed before they are sent
  *      cluster_by_reference.c  records that are read where they are
- *      cluster_output.c     files of our own, or one of all ranks
+ *      cluster_output.c     files of our own, or files with other ranks
  *      cluster_external.c   all of it, for what does not fit into memory
  *
  * The other modules hold a part each and know nothing of the rest:
@@ -85,8 +85,12 @@ struct cluster_send {
 /* Where our share goes.
  * Written by cluster_output.c. */
 struct cluster_output {
-	struct output output;	 /* the sink of the share */
-	uint64_t gathered_bytes; /* of the one file, without the nonces */
+	struct output output; /* the sink of the share */
+	/* Of the file that we write with other ranks: its number; its first and
+	 * its last rank, between which all ranks that sort write it; the room
+	 * for its records, and how much of that they take in the end. */
+	unsigned file, first_rank, last_rank;
+	uint64_t room_bytes, gathered_bytes;
 };
 
 /* What one rank sends us (cluster_send.c). */
@@ -284,21 +288,27 @@ const char *cluster_decompress(struct cluster *cluster, unsigned node,
 /* --- cluster_output.c ------------------------------------------------------
  */
 
-/* Open the output for record_count records, of which the first is number
- * first_record of all ranks' sorted records. */
-int cluster_output_open(struct cluster *cluster, uint64_t first_record,
+/* Where ranks write files together: set the number of our file and its ranks,
+ * from the roles in the result. */
+void cluster_output_find_file(struct cluster *cluster);
+/* Open the output for record_count records.  shares: if ranks write files
+ * together, how many of the sorted records each rank has. */
+int cluster_output_open(struct cluster *cluster, const uint64_t *shares,
 			uint64_t record_count, struct failure *failure);
 /* Called before the first chunk, or when all are written: there are fewer
- * records, record_count of ours and whole_count of all ranks. */
-int cluster_output_shrink(struct cluster *cluster, uint64_t first_record,
-			  uint64_t record_count, uint64_t whole_count,
-			  struct failure *failure);
+ * records. */
+int cluster_output_shrink(struct cluster *cluster, const uint64_t *shares,
+			  uint64_t record_count, struct failure *failure);
 /* All of the share has been handed over: write it, for other ranks to see. */
 int cluster_output_finish(struct cluster *cluster, struct failure *failure);
 /* All ranks have finished: give the files their names; also, unless it is NULL,
  * is one more file that gets its name with them. */
 int cluster_output_commit(struct cluster *cluster, struct outfile *also,
 			  struct failure *failure);
+/* Close the output.  If the run has failed, remove also the hidden files that
+ * other ranks write: one of these may have been killed, and may have had no
+ * other rank in its file.  Safe if nothing was opened. */
+void cluster_output_close(struct cluster *cluster, bool has_failed);
 
 /* --- cluster_receive.c ---------------------------------------------------- */
 

@@ -104,12 +104,20 @@ case_unique()
 
 case_gather()
 {
+	local options
+
 	make_whole zipf 100 4 even
-	rank_options=([0]="--gather=whole.out" [1]="--gather=whole.out"
-		[2]="--gather=whole.out" [3]="--gather=whole.out")
-	sort_externally 4
-	expect_same whole.out want
-	expect_none
+	for options in --gather=a "--gather=a --gather=b" \
+		"--gather=a --gather=b --gather=c"; do
+		rank_options=([0]="$options" [1]="$options" [2]="$options"
+			[3]="$options")
+		sort_externally 4
+		# shellcheck disable=SC2086 # options are words
+		printf '%s\n' ${options//--gather=/} | xargs cat |
+			expect_same - want
+		expect_none
+		rm -f a b c
+	done
 }
 
 # Several batches of runs are merged into longer ones before.

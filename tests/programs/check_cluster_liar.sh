@@ -193,9 +193,9 @@ case_division()
 }
 
 # Words of it: 2 is the first key, 10 the number of records, 12 what was found in
-# the keys, 13 has flags, 14 the schedule, 21 the number of slots, 26 what is known
-# of the link, 27 the rank's roles.  Of a shared input a rank has a part that is
-# known.
+# the keys, 13 has flags and the number of gathered files, 14 the schedule, 21 the
+# number of slots, 26 what is known of the link, 27 the rank's roles.  Of a shared
+# input a rank has a part that is known.
 case_hello()
 {
 	words='sent impossible numbers of its input' lies "" hello:any:12:set:1
@@ -205,7 +205,7 @@ case_hello()
 	lies "" hello:any:21:set:-1
 	lies "" hello:any:14:set:0x100000003
 	lies "" hello:any:2:add:0x5b000000
-	lies "" hello:any:13:set:8
+	lies "" hello:any:13:set:4096
 	lies "" hello:any:26:set:3
 	lies "" hello:any:27:set:8
 	lies "" hello:any:27:set:0

@@ -563,16 +563,18 @@ check json case_json
 check not_compressed case_not_compressed
 check statuses_by_memory case_statuses_by_memory
 
-# --- one file of all ----------------------------------------------------------
+# --- files of all -------------------------------------------------------------
 
-# gather_run COUNT OPTION...: into out.all
+files=(out.all)
+
+# gather_run COUNT OPTION...: into $files
 gather_run()
 {
 	local count=$1
 	shift
 
 	on_nodes "$count" "${BLINKSORT[@]}" --cluster "$PWD/in.%r" \
-		--gather="$PWD/out.all" --deadline="$DEADLINE_S" "$@"
+		"${files[@]/#/--gather=$PWD/}" --deadline="$DEADLINE_S" "$@"
 }
 
 # expect_gathered COUNT FILE OPTION...: run, and FILE is what comes out
@@ -583,9 +585,9 @@ expect_gathered()
 
 	gather_run "$count" "$@"
 	expect_done "$count ranks, $*"
-	echo out.all | expect_outputs
-	expect_same out.all "$want" || fail "$count ranks, $*"
-	rm out.all
+	printf '%s\n' "${files[@]}" | expect_outputs
+	cat "${files[@]}" | expect_same - "$want" || fail "$count ranks, $*"
+	rm "${files[@]}"
 }
 
 # case_gather RANKS: of inputs of all sizes
@@ -641,6 +643,39 @@ case_gather_shapes()
 	done
 }
 
+# Several files, one behind the other, have what one file has.
+case_gather_several()
+{
+	local files count ranks
+
+	for ranks in 3 5 16; do
+		files=(out.a out.b out.c)
+		"$BIN/blinkgen" -a "$SMALL" whole
+		expect_sorted whole -o want
+		cut_input whole 100 "$ranks" random
+		gather_run "$ranks"
+		expect_done
+		# Keys are uniform, and so each file has its part.
+		for file in "${files[@]}"; do
+			[ "$(stat -c %s "$file")" -gt $((SMALL * 100 / 8)) ] ||
+				fail "$ranks ranks: $(ls -l)"
+		done
+		expect_gathered "$ranks" want --sync
+		for count in 0 1 $((ranks + 1)); do
+			"$BIN/blinkgen" -a "$count" whole
+			sort_reference whole -o want
+			cut_input whole 100 "$ranks" random
+			expect_gathered "$ranks" want
+		done
+	done
+	files=(out.1 out.2)
+	make_shape zipf "$SMALL" "$SEED" >whole
+	expect_sorted whole -o want --unique
+	cut_input whole 100 5 random
+	expect_gathered 5 want --unique
+	expect_gathered 5 want --unique --trace="$PWD/trace"
+}
+
 case_gather_ways()
 {
 	"$BIN/blinkgen" -a "$COUNT" whole
@@ -693,6 +728,7 @@ for ranks in 1 3 16; do
 done
 check gather_few case_gather_few
 check gather_shapes case_gather_shapes
+check gather_several case_gather_several
 check gather_ways case_gather_ways
 check gather_replaced case_gather_replaced
 check gather_into_input case_gather_into_input
@@ -998,17 +1034,19 @@ case_gather_fails()
 	[ "$(cat out.all)" = old ]
 }
 
-# There is room for a part of it: found out by some, late.
+# case_gather_full FILE...: there is room for a part of to/out: found out by some,
+# late.
 case_gather_full()
 {
+	local files=("$@")
+
 	start_wrong 4
 	mkdir to
 	mount -t tmpfs -o size=64k tmpfs to
 	# shellcheck disable=SC2064 # now
 	trap "umount '$PWD/to'" EXIT
 	echo old >to/out
-	on_nodes 4 "${BLINKSORT[@]}" --cluster "$PWD/in.%r" \
-		--gather="$PWD/to/out" --deadline="$DEADLINE_S"
+	gather_run 4
 	python3 - <<-'END' || fail "$(what_they_said)"
 		import json
 		for node in json.load(open("report"))["nodes"]:
@@ -1017,6 +1055,7 @@ case_gather_full()
 	END
 	[ "$(ls -A to)" = out ] || fail "left: $(ls -A to)"
 	[ "$(cat to/out)" = old ]
+	expect_none
 }
 
 # The name is the same on all, but not the disk: each has a part only.
@@ -1040,13 +1079,53 @@ case_gather_by_some()
 		1) set -- -o out.1 ;; *) set -- --gather=out.all ;; esac
 		exec ${BLINKSORT[*]} --cluster in.%r \"\$@\" \
 		--deadline=$DEADLINE_S"
-	python3 - <<-'END' || fail "$(what_they_said)"
-		import json
+	expect_all_refuse ' has another --gather than '
+}
+
+# expect_all_refuse TEXT: a mistake of all
+expect_all_refuse()
+{
+	python3 - "$1" <<-'END' || fail "$(what_they_said)"
+		import json, sys
 		for node in json.load(open("report"))["nodes"]:
 		    assert node["status"] in (2, 4), node["status"]
-		    assert " has another --gather than " in node["stderr"]
+		    assert sys.argv[1] in node["stderr"], node["stderr"]
 	END
 	expect_none
+}
+
+# gather_differently RANK OPTION...: one of three ranks has these options
+gather_differently()
+{
+	local rank=$1
+	shift
+
+	on_nodes 3 /bin/sh -c "cd '$PWD' && case %r in
+		$rank) set -- $* ;; *) set -- --gather=out.1 --gather=out.2 ;;
+		esac; exec ${BLINKSORT[*]} --cluster in.%r \"\$@\" \
+		--deadline=$DEADLINE_S"
+}
+
+# Each file has a rank, and each rank a file.
+case_gather_more_files()
+{
+	local files
+
+	start_wrong 3
+	files=(out.{1..4})
+	gather_run 3
+	expect_all_refuse '4 files are more than the ranks that sort, 3'
+	files=(out.1 ./out.1)
+	gather_run 3
+	expect_all_refuse 'is the same file as the output'
+	files=(out.1 out.2)
+	gather_run 3 --trace="$PWD/out.2"
+	expect_all_refuse 'is the same file as the output'
+	gather_differently 1 --gather=out.1
+	expect_all_refuse ' has another --gather than '
+	# Rank 2 alone writes the second file.
+	gather_differently 2 --gather=out.2 --gather=out.1
+	expect_all_refuse 'writes the same output file as rank'
 }
 
 # measure_job START RANK...: how long a job takes that nothing happens to, in
@@ -1089,35 +1168,43 @@ gather_here()
 {
 	start_rank "$2" "${BLINKSORT[@]}" --cluster --rank="$2" \
 		--nodes='127.0.0.[2-4]' --job="gather.$$.$1" \
-		--deadline="$GONE_DEADLINE_S" "in.$2" --gather=out.all
+		--deadline="$GONE_DEADLINE_S" "in.$2" "${files[@]/#/--gather=}"
 }
 
 # gather_killed TRY
 gather_killed()
 {
-	local pids=() statuses=() random victim=$(($1 % 3))
+	local pids=() statuses=() random victim=$(($1 % 3)) file there=()
 
 	act_amid "$1" KILL "$victim" gather_here 0 1 2
 	wait_ranks 0 1 2
 	[[ "${statuses[*]}" =~ ^((0|4|137)\ ?){3}$ ]] ||
 		fail "${statuses[*]}: $(cat err.*)"
-	if [ -e out.all ]; then
-		echo out.all | expect_outputs
-		expect_same out.all ../want
-	else
-		expect_none
-	fi
+	for file in "${files[@]}"; do
+		[ -e "$file" ] || continue
+		there+=("$file")
+		expect_same "$file" "../want.${file#out.}"
+	done
+	# The victim alone may have given a name, and not heard of the end.
+	[[ ${#there[@]} -le 1 || ${statuses[*]} != *4* ]] ||
+		fail "${statuses[*]}: there are ${there[*]}"
+	[ ${#there[@]} = 0 ] || printf '%s\n' "${there[@]}" | expect_outputs
+	[ ${#there[@]} != 0 ] || expect_none
 }
 
-# One is killed at any time: what is there then is complete.
+# case_gather_killed FILE...: one is killed at any time: what is there then is
+# complete.
 case_gather_killed()
 {
-	local pids=() statuses=() job_ms
+	local pids=() statuses=() job_ms file files=("$@")
 
 	start_wrong 3
 	expect_sorted whole -o want
 	measure_job gather_here 0 1 2
-	rm out.all
+	cat "${files[@]}" | expect_same - want
+	for file in "${files[@]}"; do
+		mv "$file" "want.${file#out.}"
+	done
 	at_once 6 gather_killed
 }
 
@@ -1217,8 +1304,10 @@ case_gather_usage()
 {
 	start_wrong 1
 	expect_usage 'only with --cluster' --gather=out.all
-	expect_usage 'not together with -o' --cluster --gather=out.all -o out.0
-	expect_usage 'given twice' --cluster --gather=out.all --gather=out.1
+	expect_usage '-o: not together with --gather' --cluster \
+		--gather=out.all -o out.0
+	expect_usage '--gather: not together with -o' --cluster -o out.0 \
+		--gather=out.all
 	expect_usage '--gather: FILE is empty' --cluster --gather=
 	expect_none
 }
@@ -1243,7 +1332,8 @@ check no_folder_0 case_no_folder 0
 check no_folder_2 case_no_folder 2
 check_able be_refused read_only case_read_only
 check_able mount full case_full
-check_able mount gather_full case_gather_full
+check_able mount gather_full case_gather_full to/out
+check_able mount gather_several_full case_gather_full out.1 to/out
 if [ "$SANITIZED" ]; then
 	skip no_name "LD_PRELOAD does not go with a sanitizer"
 elif ! has_tmpfile "$SCRATCH"; then
@@ -1259,7 +1349,10 @@ check keyless_alone case_keyless_alone
 check gather_fails case_gather_fails
 check gather_apart case_gather_apart
 check gather_by_some case_gather_by_some
-check gather_killed case_gather_killed
+check gather_killed case_gather_killed out.all
+# The last rank writes a file alone.
+check gather_several_killed case_gather_killed out.1 out.2
+check gather_more_files case_gather_more_files
 check gather_usage case_gather_usage
 check nodes_twice case_nodes_twice
 check gone_here case_gone_here

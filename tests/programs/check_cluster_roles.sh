@@ -62,7 +62,7 @@ start_roles()
 		output=(-o "nowhere/out.$rank")
 		! is_among "$rank" "${sorters[@]}" ||
 			output=(-o "out.$rank")
-		[ -z "${gather-}" ] || output=(--gather=out.0)
+		[ -z "${gather-}" ] || output=("${gather[@]}")
 		! is_among "$rank" "${keepers[@]}" || mkdir -p "scratch.$rank"
 		start_rank "$rank" "${BLINKSORT[@]}" --rank="$rank" \
 			--nodes="127.0.0.[2-$((count + 1))]" --job="$SCRATCH" \
@@ -293,7 +293,7 @@ assert told["stored_bytes"] < told["plain_bytes"]' ||
 # Rank 0 does not sort: another rank gives the one file its name.
 case_gather()
 {
-	local gather=yes listed words roles
+	local gather=(--gather=out.0) listed words roles
 
 	make_whole zipf 100
 	for listed in "0 1:2 3:1 2" "0 3:0 2:1" "0:3:1"; do
@@ -304,6 +304,12 @@ case_gather()
 		echo out.0 | expect_outputs
 		expect_same out.0 want
 	done
+	gather+=(--gather=out.1)
+	set_roles "0 2" "1 3" "0 1"
+	cut_for_readers whole 100
+	run_roles 4
+	printf 'out.0\nout.1\n' | expect_outputs
+	cat out.0 out.1 | expect_same - want
 }
 
 # A keeper merges runs of several ranks, between whose inputs there are others.

@@ -174,8 +174,6 @@ case_twice()
 		blinksort in -o out --record-size 100 --record-size 10
 	refused "--trace: given twice" \
 		blinksort in -o out --trace=a --trace=b
-	refused "--gather: given twice" \
-		blinksort in --cluster --gather=a --gather=b
 	refused "-b: given twice" blinkgen -b1 -b2 10 out
 	refused "-t: given twice" blinkgen -t1 -at2 10 out
 	refused "-o: given twice" blinkval -o a -o b in

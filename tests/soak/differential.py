@@ -129,10 +129,11 @@ class Job:
         # Beyond memory, --unique writes no gathered file.
         gathers = bool(rng.integers(0, 3) == 0) and not (
             self.beyond_memory and "--unique" in self.common)
-        self.outs = ["gathered"] if gathers else [
-            f"out.{i}" for i in range(count)]
+        self.outs = [f"out.{i}" for i in range(
+            rng.integers(1, count + 1) if gathers else count)]
         return [[*common, f"--rank={rank}", *inputs[rank],
-                 "--gather=gathered" if gathers else f"-oout.{rank}"]
+                 *([f"--gather={name}" for name in self.outs] if gathers
+                   else [f"-oout.{rank}"])]
                 for rank in range(count)]
 
     def run(self):

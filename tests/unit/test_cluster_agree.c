@@ -70,6 +70,7 @@ static void cluster_hello__comes_back(void **state)
 		.probed_kind = SPLITTERS_STATIC_256,
 		.is_uniform = true,
 		.schedule = 2,
+		.gather_files = 3,
 		.gather_nonce = 0x8899aabbccddeeff,
 		.link = CLUSTER_LINK_UNKNOWN,
 		.roles = 5,
@@ -92,6 +93,7 @@ static void cluster_hello__comes_back(void **state)
 	assert_int_equal(back.probed_kind, hello.probed_kind);
 	assert_int_equal(back.is_uniform, hello.is_uniform);
 	assert_int_equal(back.schedule, hello.schedule);
+	assert_true(back.gather_files == hello.gather_files);
 	assert_true(back.gather_nonce == hello.gather_nonce);
 	assert_int_equal(back.link, hello.link);
 	assert_int_equal(back.roles, hello.roles);
@@ -147,7 +149,9 @@ static void cluster_hello__numbers_that_cannot_be(void **state)
 		{ 12, 3, -EBADMSG }, /* kinds */
 		{ 13, 1, 0 },
 		{ 13, 2, 0 },
-		{ 13, 3, -EBADMSG }, /* yes or no, thrice */
+		{ 13, 3 + 8, 0 },
+		{ 13, 3 + 9, -EBADMSG },
+		{ 13, 63, -EBADMSG }, /* yes or no, thrice; files */
 		{ 15, 63, 0 },
 		{ 14, 31, 0 },
 		{ 14, 32, -EBADMSG }, /* schedule */
@@ -211,7 +215,14 @@ static void cluster_agree__who_differs_is_named(void **state)
 	fill(hellos);
 	hellos[4].output_place = 7;
 	hellos[0].output_place = 7;
-	check_refused(hellos, 0, "rank 4 (e) writes the same output file");
+	check_refused(hellos, 0,
+		      "rank 4 (e) writes the same output file as rank 0: %r");
+	for (unsigned i = 0; i < NODES; i++)
+		hellos[i].gather_files = 2;
+	check_refused(hellos, 0,
+		      "rank 4 (e) writes the same output file as rank 0: all");
+	for (unsigned i = 0; i < NODES; i++)
+		hellos[i].gather_files = 0;
 	hellos[4].output_place = 0;
 	hellos[4].input_place = 7;
 	hellos[0].input_place = 7;
@@ -220,7 +231,7 @@ static void cluster_agree__who_differs_is_named(void **state)
 	hellos[4].schedule = 1;
 	check_refused(hellos, 0, "rank 4 (e) has another --schedule");
 	fill(hellos);
-	hellos[2].gather_nonce = 1;
+	hellos[2].gather_files = 1;
 	check_refused(hellos, 0, "rank 2 (c) has another --gather");
 	check_refused(hellos, 2, "rank 0 (a) has another --gather");
 	fill(hellos);
@@ -405,15 +416,24 @@ static void cluster_agree__keys_that_cannot_be(void **state)
 	assert_int_equal(failure.status, EXIT_PEER);
 }
 
-/* The numbers are drawn; only whether there are any has to be the same. */
+/* The numbers are drawn; how many files there are has to be the same, and no
+ * more than ranks that sort. */
 static void cluster_agree__all_gather(void **state)
 {
 	struct cluster_hello hellos[NODES];
 
 	(void)state;
 	fill(hellos);
-	for (unsigned i = 0; i < NODES; i++)
+	for (unsigned i = 0; i < NODES; i++) {
 		hellos[i].gather_nonce = i + 1;
+		hellos[i].gather_files = NODES;
+	}
+	agree(hellos, 3);
+	hellos[1].roles ^= 1u << CLUSTER_ROLE_SORT;
+	check_refused(hellos, 3,
+		      "5 files are more than the ranks that sort, 4");
+	for (unsigned i = 0; i < NODES; i++)
+		hellos[i].gather_files--;
 	agree(hellos, 3);
 }
 
@@ -426,7 +446,7 @@ static void cluster_agree__gathered_without_duplicates(void **state)
 	(void)state;
 	fill(hellos);
 	for (unsigned i = 0; i < NODES; i++) {
-		hellos[i].gather_nonce = i + 1;
+		hellos[i].gather_files = 1;
 		hellos[i].unique = true;
 	}
 	agree(hellos, 3);

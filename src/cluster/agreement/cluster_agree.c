@@ -9,10 +9,11 @@
 
 #include "cluster/agreement/input_division.h"
 #include "io/input/input.h"
+#include "io/output/output.h"
 #include "sort/buckets.h"
 #include "sort/plan.h"
 
-#define VERSION 10
+#define VERSION 11
 
 /* A node's output range that is cut at sampled borders is wrong by half a
  * bucket at either end: with this many splitters for each node by less than 2
@@ -78,13 +79,14 @@ static bool unpack_shape(struct record_shape *shape, const uint64_t *words)
 	return true;
 }
 
-/* Where the words are.  The hello's own numbers are the last ones; in one of
- * them, both flags have a bit. */
+/* Where the words are.  The hello's own numbers are the last ones.  One of them
+ * is 0 or 1; above it stand both flags and the number of gathered files. */
 #define SHAPE_AT 1
 #define NUMBERS_AT (SHAPE_AT + 1 + KEY_FIELDS_MAX)
 #define UNIFORM_AT (NUMBERS_AT + 3)
 #define TRACES_BIT ((uint64_t)1 << 1)
 #define UNIQUE_BIT ((uint64_t)1 << 2)
+#define FILES_SHIFT 3
 #define NUMBERS_OFFSET offsetof(struct cluster_hello, record_count)
 #define NUMBERS_BYTES (sizeof(struct cluster_hello) - NUMBERS_OFFSET)
 _Static_assert(8 * NUMBERS_AT + NUMBERS_BYTES == CLUSTER_HELLO_BYTES,
@@ -102,7 +104,8 @@ void cluster_hello_encode(const struct cluster_hello *hello,
 	memcpy(words + NUMBERS_AT, (const uint8_t *)hello + NUMBERS_OFFSET,
 	       NUMBERS_BYTES);
 	words[UNIFORM_AT] |= (hello->traces ? TRACES_BIT : 0) |
-			     (hello->unique ? UNIQUE_BIT : 0);
+			     (hello->unique ? UNIQUE_BIT : 0) |
+			     hello->gather_files << FILES_SHIFT;
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
 		store_le64(bytes + 8 * i, words[i]);
 }
@@ -112,7 +115,8 @@ static bool numbers_are_good(const struct cluster_hello *hello)
 {
 	return hello->wanted <= SPLITTERS_SAMPLED &&
 	       hello->probed_kind <= SPLITTERS_SAMPLED &&
-	       hello->is_uniform <= 1 && hello->schedule <= UINT32_MAX &&
+	       hello->gather_files <= OUTPUT_FILES_MAX &&
+	       hello->schedule <= UINT32_MAX &&
 	       hello->by_reference <= CLUSTER_BY_REFERENCE_AUTO &&
 	       hello->link < CLUSTER_LINK_WISHES &&
 	       hello->roles <= CLUSTER_ROLES_ALL;
@@ -131,8 +135,9 @@ int cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
 	*hello = (struct cluster_hello){
 		.traces = words[UNIFORM_AT] & TRACES_BIT,
 		.unique = words[UNIFORM_AT] & UNIQUE_BIT,
+		.gather_files = words[UNIFORM_AT] >> FILES_SHIFT,
 	};
-	words[UNIFORM_AT] &= ~(TRACES_BIT | UNIQUE_BIT);
+	words[UNIFORM_AT] &= 1;
 	memcpy((uint8_t *)hello + NUMBERS_OFFSET, words + NUMBERS_AT,
 	       NUMBERS_BYTES);
 	return unpack_shape(&hello->shape, words + SHAPE_AT) &&
@@ -182,9 +187,12 @@ static int compare_places(const struct peer *peer, const struct peer *own,
 	    peer->hello->output_place == own->hello->output_place)
 		return failure_set(failure, EXIT_USAGE, NULL, 0,
 				   "rank %u (%.80s) writes the same output "
-				   "file as rank %u: %%r in its name is the "
-				   "rank",
-				   peer->rank, peer->name, own->rank);
+				   "file as rank %u: %s",
+				   peer->rank, peer->name, own->rank,
+				   own->hello->gather_files > 0
+					   ? "all ranks name the files in one "
+					     "order"
+					   : "%r in its name is the rank");
 	if (own->hello->input_place != 0 &&
 	    peer->hello->input_place == own->hello->input_place)
 		return failure_set(failure, EXIT_USAGE, NULL, 0,
@@ -233,7 +241,7 @@ static int compare(const struct peer *peer, const struct peer *own,
 			" records in the shared input, rank %u %" PRIu64,
 			peer->rank, peer->name, peer->hello->shared_records,
 			own->rank, own->hello->shared_records);
-	if ((peer->hello->gather_nonce == 0) != (own->hello->gather_nonce == 0))
+	if (peer->hello->gather_files != own->hello->gather_files)
 		return differs_in_name(peer, own->rank, "gather", failure);
 	return compare_places(peer, own, failure);
 }
@@ -452,12 +460,26 @@ static bool is_wished_external(const struct cluster_agreement *agreement,
 	       hello->shared_records != CLUSTER_NOT_SHARED;
 }
 
-/* Beyond memory a rank learns how many records it keeps only when it has
- * written them, and the next one's place in the file follows from that. */
-static int check_gathered(const struct cluster_hello *hello,
+/* Each file has a rank.  Beyond memory a rank learns how many records it keeps
+ * only when it has written them, and the next one's place in the file follows
+ * from that. */
+static int check_gathered(const struct cluster_agreement *agreement,
+			  const struct cluster_hello *hellos,
+			  unsigned node_count, const struct cluster_hello *own,
 			  struct failure *failure)
 {
-	if (!hello->unique || hello->gather_nonce == 0)
+	unsigned sorters = 0;
+
+	for (unsigned i = 0; i < node_count; i++)
+		sorters +=
+			cluster_roles_have(hellos[i].roles, CLUSTER_ROLE_SORT);
+	if (own->gather_files > sorters)
+		return failure_set(failure, EXIT_USAGE, "--gather", 0,
+				   "%" PRIu64
+				   " files are more than the ranks that "
+				   "sort, %u",
+				   own->gather_files, sorters);
+	if (!own->unique || own->gather_files == 0 || !agreement->is_external)
 		return 0;
 	return failure_set(failure, EXIT_USAGE, "--gather", 0,
 			   "this is sorted beyond memory, where --unique does "
@@ -526,9 +548,10 @@ int cluster_agree(struct cluster_agreement *agreement,
 		!is_plain ||
 		is_wished_external(agreement, &hellos[own], node_count) ||
 		is_too_large(agreement, hellos, node_count);
-	if (agreement->is_external
-		    ? check_gathered(&hellos[own], failure) < 0
-		    : check_plans(hellos, node_count, own, names, failure) < 0)
+	if (check_gathered(agreement, hellos, node_count, &hellos[own],
+			   failure) < 0 ||
+	    (!agreement->is_external &&
+	     check_plans(hellos, node_count, own, names, failure) < 0))
 		return -EINVAL;
 	agreement->kind = static_kind(hellos, node_count, &is_uniform);
 	agreement->may_sample = wanted == SPLITTERS_AUTO;

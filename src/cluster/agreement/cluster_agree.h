@@ -40,16 +40,19 @@ struct cluster_hello {
 	struct record_shape shape;
 	bool traces;
 	bool unique;
+	/* Files that all ranks write together; 0: each has outputs of its own.
+	 */
+	uint64_t gather_files;
 
 	uint64_t record_count;
 	uint64_t wanted; /* enum splitters_kind: AUTO, STATIC or SAMPLED */
 	/* What this rank has found in some of its keys; means nothing without
 	 * records. */
 	uint64_t probed_kind; /* enum splitters_kind */
-	uint64_t is_uniform;  /* 0 or 1; both flags are told beside it */
+	uint64_t is_uniform;  /* 0 or 1; what is above is told beside it */
 	uint64_t schedule;    /* cluster_schedule_number() */
-	/* outpath_place() of what the rank writes alone; 0: it writes nothing
-	 * by itself, or that cannot be told. */
+	/* outpath_place() of the output that the rank gives its name; 0: it
+	 * names none, or that cannot be told. */
 	uint64_t output_place;
 	/* The same of the first file that it reads alone. */
 	uint64_t input_place;
@@ -61,8 +64,8 @@ struct cluster_hello {
 	uint64_t process;
 	uint64_t input_fd;
 	uint64_t slot_count; /* of the input */
-	/* 0: each rank has outputs of its own.  Else all write one file, and
-	 * leave this random number behind the records (cluster_output.c). */
+	/* A random number that the rank leaves behind the records of the file
+	 * that it writes with other ranks (cluster_output.c); 0: none. */
 	uint64_t gather_nonce;
 	/* Memory that the rank may have, at most; 0: it has not asked, since
 	 * its input is small.  And what its input takes of that. */
@@ -116,12 +119,12 @@ struct cluster_agreement {
  * hellos[0 .. node_count) are in rank order; names[] is for messages.  Returns
  * 0, or -EINVAL with *failure filled: EXIT_USAGE, naming a rank whose options
  * differ from ours or whose input or output is ours, a role that no rank has,
- * or a file of all ranks without duplicates in a sort beyond memory; EXIT_PEER,
- * naming a rank whose hello is impossible: more than CLUSTER_INPUT_BYTES_MAX
- * bytes or, in memory, PLAN_RECORDS_MAX records, slots that such an input (of
- * one file, if others may map it) cannot have, keys of a kind that they are too
- * short for, records though it does not read; EXIT_RESOURCES, if our own input
- * is too large.
+ * files of all ranks without duplicates in a sort beyond memory, or more of
+ * them than ranks that sort; EXIT_PEER, naming a rank whose hello is
+ * impossible: more than CLUSTER_INPUT_BYTES_MAX bytes or, in memory,
+ * PLAN_RECORDS_MAX records, slots that such an input (of one file, if others
+ * may map it) cannot have, keys of a kind that they are too short for, records
+ * though it does not read; EXIT_RESOURCES, if our own input is too large.
  */
 int cluster_agree(struct cluster_agreement *agreement,
 		  const struct cluster_hello *hellos, unsigned node_count,

@@ -313,6 +313,20 @@ int outfile_open_shared(struct outfile *file, const char *path,
 	return open_file(file, path, mark, failure);
 }
 
+void outfile_remove_shared(const char *path, const char *mark)
+{
+	char hidden[NAME_MAX + 1], *name;
+	struct failure failure;
+	int folder_fd;
+
+	if (outpath_open(path, &folder_fd, &name, &failure) < 0)
+		return;
+	marked_name(hidden, name, mark);
+	unlinkat(folder_fd, hidden, 0);
+	close(folder_fd);
+	free(name);
+}
+
 int outfile_reopen(const struct outfile *file)
 {
 	int fd = openat(file->folder_fd, file->hidden->name,

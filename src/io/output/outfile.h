@@ -66,6 +66,10 @@ int outfile_open(struct outfile *file, const char *path,
 int outfile_open_shared(struct outfile *file, const char *path,
 			const char *mark, struct failure *failure);
 
+/* Remove the hidden file of this path and mark, if it is there: it has not been
+ * committed, and the processes that have it open may have been killed. */
+void outfile_remove_shared(const char *path, const char *mark);
+
 /* True if both are open and would have the same name in the same folder. */
 bool outfile_same_target(const struct outfile *a, const struct outfile *b);
 

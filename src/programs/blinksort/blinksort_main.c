@@ -107,7 +107,7 @@ struct options {
 	struct options_reader reader;
 	char **words; /* owned: as they were, with the program's name */
 	struct sorter_config config;
-	const char *output_paths[OUTPUT_FILES_MAX];
+	struct output_options outputs;
 	bool tells_progress;
 	struct external_options external;
 	struct external_result external_result;
@@ -195,10 +195,15 @@ static int take_option(void *context, int id, struct failure *failure)
 
 	switch (id) {
 	case OPTION_OUTPUT:
+		return output_options_take(&options->outputs, "-o",
+					   reader->value, config, failure);
 	case OPTION_OUTPUT_DEVICE:
-		return output_options_take(reader, options->output_paths,
-					   id == OPTION_OUTPUT_DEVICE, config,
-					   failure);
+		config->outputs_are_devices = true;
+		return output_options_take(&options->outputs, "--output-device",
+					   reader->value, config, failure);
+	case CLUSTER_OPTION_GATHER:
+		return output_options_take(&options->outputs, "--gather",
+					   reader->value, config, failure);
 	case OPTION_DEVICE_BYTES:
 		return options_size(reader, 1, INT64_MAX, &config->device_bytes,
 				    failure);
@@ -250,7 +255,6 @@ static int take_option(void *context, int id, struct failure *failure)
 static int check_cluster(struct options *options, struct failure *failure)
 {
 	struct options_reader *reader = &options->reader;
-	const char *gather = options_value(reader, CLUSTER_OPTION_GATHER);
 	int error =
 		cluster_options_complete(reader, &options->cluster, failure);
 
@@ -268,10 +272,9 @@ static int check_cluster(struct options *options, struct failure *failure)
 			return options_refuse_entry(
 				reader, id, failure,
 				"not with --cluster or --nodes");
-	options->cluster.config.gathers = gather != NULL;
-	return gather ? output_options_gather(gather, options->output_paths,
-					      &options->config, failure)
-		      : 0;
+	options->cluster.config.gathers =
+		options_given(reader, CLUSTER_OPTION_GATHER);
+	return 0;
 }
 
 static int check_input(const struct options *options, const char *path,
@@ -318,7 +321,7 @@ static int check_suppose(struct options *options, struct failure *failure)
 	if (reader->operand_count > 0)
 		given = "INPUT";
 	else if (options->config.output_count > 0)
-		given = output_options_name(&options->config);
+		given = options->outputs.option;
 	else if (options->external.config.scratch_count > 0)
 		given = "-T";
 	if (!given)
@@ -548,7 +551,7 @@ static int take_rank(void *context, const struct rank *rank,
 			       config->input_count, failure);
 
 	if (error == 0)
-		error = fill_paths(rank, options->output_paths,
+		error = fill_paths(rank, options->outputs.paths,
 				   config->output_count, failure);
 	if (error == 0)
 		error = fill_paths(rank, external->scratch_paths,

@@ -36,7 +36,7 @@ enum {
 	{ CLUSTER_OPTION_RANK, "rank", 0, OPTIONS_VALUE, "R" },                \
 	{ CLUSTER_OPTION_LINK_RATE, "link-rate", 0, OPTIONS_VALUE, "RATE" },   \
 	{ CLUSTER_OPTION_SHARED_INPUT, "shared-input", 0, OPTIONS_FLAG, NULL },\
-	{ CLUSTER_OPTION_GATHER, "gather", 0, OPTIONS_FILE, "FILE" },          \
+	{ CLUSTER_OPTION_GATHER, "gather", 0, OPTIONS_FILES, "FILE" },         \
 	{ CLUSTER_OPTION_KEY_FILE, "key-file", 0, OPTIONS_FILE, "FILE" },      \
 	{ CLUSTER_OPTION_JOB, "job", 0, OPTIONS_VALUE, "NAME" },               \
 	{ CLUSTER_OPTION_SCHEDULE, "schedule", 0, OPTIONS_VALUE, "KIND" },     \

@@ -1,6 +1,7 @@
 /* file_options.c - reads where the output goes, and finds streams */
 #include "programs/blinksort/file_options.h"
 
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,37 +9,19 @@
 #include "io/output/stream_sink.h"
 #include "io/pipe.h"
 
-int output_options_take(struct options_reader *reader, const char **paths,
-			bool is_device, struct sorter_config *config,
+int output_options_take(struct output_options *options, const char *option,
+			const char *value, struct sorter_config *config,
 			struct failure *failure)
 {
+	if (options->option && strcmp(option, options->option) != 0)
+		return failure_set(failure, EXIT_USAGE, option, 0,
+				   "not together with %s", options->option);
 	if (config->output_count == OUTPUT_FILES_MAX)
-		return failure_set(failure, EXIT_USAGE, "-o", 0,
+		return failure_set(failure, EXIT_USAGE, option, 0,
 				   "more than %d outputs", OUTPUT_FILES_MAX);
-	if (config->output_count > 0 &&
-	    is_device != config->outputs_are_devices)
-		return failure_set(failure, EXIT_USAGE, "--output-device", 0,
-				   "not together with -o");
-	config->outputs_are_devices = is_device;
-	config->output_paths = paths;
-	paths[config->output_count++] = reader->value;
-	return 0;
-}
-
-const char *output_options_name(const struct sorter_config *config)
-{
-	return config->outputs_are_devices ? "--output-device" : "-o";
-}
-
-int output_options_gather(const char *path, const char **paths,
-			  struct sorter_config *config, struct failure *failure)
-{
-	if (config->output_count > 0)
-		return failure_set(failure, EXIT_USAGE, "--gather", 0,
-				   "not together with %s",
-				   output_options_name(config));
-	config->output_paths = paths;
-	paths[config->output_count++] = path;
+	options->option = option;
+	options->paths[config->output_count++] = value;
+	config->output_paths = options->paths;
 	return 0;
 }
 

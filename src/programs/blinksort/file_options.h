@@ -1,7 +1,7 @@
 /*
  * file_options.h - where a command line wants the output: in files, on block
- * devices, or in one file of all ranks; and which inputs and outputs are
- * streams, and whether they can be
+ * devices, or in files of all ranks; and which inputs and outputs are streams,
+ * and whether they can be
  */
 #ifndef FILE_OPTIONS_H
 #define FILE_OPTIONS_H
@@ -10,19 +10,16 @@
 #include "io/output/output.h"
 #include "sort/sort_config.h"
 
-/* Take the value of --output or --output-device, into the next of the
- * OUTPUT_FILES_MAX paths.  0 or -errno with *failure filled. */
-int output_options_take(struct options_reader *reader, const char **paths,
-			bool is_device, struct sorter_config *config,
+struct output_options {
+	const char *option; /* that names the outputs; NULL: none has */
+	const char *paths[OUTPUT_FILES_MAX];
+};
+
+/* Take the value of this option, which is "-o", "--output-device" or
+ * "--gather", for the config.  0 or -errno with *failure filled. */
+int output_options_take(struct output_options *options, const char *option,
+			const char *value, struct sorter_config *config,
 			struct failure *failure);
-
-/* All options have been read: take that of --gather.  The same. */
-int output_options_gather(const char *path, const char **paths,
-			  struct sorter_config *config,
-			  struct failure *failure);
-
-/* The option that has named the outputs, if any has. */
-const char *output_options_name(const struct sorter_config *config);
 
 /* A path in the folder of the output, where scratch files go unless the user
  * says so: the current one, if the output stands in none. */
