@@ -28,58 +28,6 @@
  * more read sees its end. */
 #define LAST_READS_MAX 17
 
-/* --- resources ----------------------------------------------------------- */
-
-static const struct job_resources no_resources = {
-	.out = { -1, -1 },
-	.err = { -1, -1 },
-	.secret.fd = -1,
-	.group.fd = -1,
-};
-
-static void close_pair(const int pair[2])
-{
-	if (pair[0] >= 0)
-		close(pair[0]);
-	if (pair[1] >= 0)
-		close(pair[1]);
-}
-
-/* The cgroup goes back to the pool. */
-static void close_resources(struct job_resources *resources,
-			    struct jobgroup_pool *groups)
-{
-	close_pair(resources->out);
-	close_pair(resources->err);
-	secret_close(&resources->secret);
-	jobgroup_give(groups, &resources->group);
-	*resources = no_resources;
-}
-
-/* Makes the resources, unless they are made.  0, or -errno and there are none.
- */
-static int make_resources(struct job_resources *resources,
-			  struct jobgroup_pool *groups)
-{
-	int ret;
-
-	if (resources->made)
-		return 0;
-	*resources = no_resources;
-	ret = stream_make_pipe(resources->out);
-	if (ret == 0)
-		ret = stream_make_pipe(resources->err);
-	if (ret == 0)
-		ret = secret_open(&resources->secret);
-	if (ret < 0) {
-		close_resources(resources, groups);
-		return ret;
-	}
-	resources->group = jobgroup_take(groups);
-	resources->made = true;
-	return 0;
-}
-
 /* --- the table ----------------------------------------------------------- */
 
 static bool is_running(const struct job *job)
@@ -173,7 +121,7 @@ int job_table_init(struct job_table *table, const char *node,
 	memset(table, 0, sizeof(*table));
 	table->allow = allow;
 	table->groups.fd = -1;
-	table->prepared = no_resources;
+	table->prepared = resources_none;
 	if (use_groups)
 		jobgroup_open(&table->groups, node, limits->process_count);
 	snprintf(table->node_variable, sizeof(table->node_variable),
@@ -264,25 +212,25 @@ void job_table_prepare(struct job_table *table)
 	 * it has, the faster a process starts.  An error recurs when the next
 	 * job is given its resources. */
 	if (table->running_count == 0)
-		make_resources(&table->prepared, &table->groups);
+		resources_make(&table->prepared, &table->groups);
 }
 
 /* Moves what was prepared to the job, whose process has it. */
 static void give_resources(struct job_table *table, struct job *job)
 {
-	struct job_resources *prepared = &table->prepared;
+	struct resources *prepared = &table->prepared;
 
 	stream_open(&job->streams[JOB_STDOUT], prepared->out);
 	stream_open(&job->streams[JOB_STDERR], prepared->err);
 	job->secret = prepared->secret;
 	job->group = prepared->group;
-	*prepared = no_resources;
+	*prepared = resources_none;
 }
 
 static pid_t start_process(const struct job_table *table,
 			   const struct job_start *start, const char *path)
 {
-	const struct job_resources *prepared = &table->prepared;
+	const struct resources *prepared = &table->prepared;
 	struct environment environment;
 
 	environment_make(&environment, start, table->node_variable);
@@ -311,7 +259,7 @@ static int launch(struct job_table *table, struct job *job,
 	int ret = allowlist_resolve(table->allow, start->arguments[0], path);
 
 	if (ret == 0)
-		ret = make_resources(&table->prepared, &table->groups);
+		ret = resources_make(&table->prepared, &table->groups);
 	if (ret < 0)
 		return ret;
 	memcpy(table->prepared.secret.bytes, start->secret, WIRE_SECRET_BYTES);
@@ -319,7 +267,7 @@ static int launch(struct job_table *table, struct job *job,
 	if (pid > 0)
 		give_resources(table, job);
 	else
-		close_resources(&table->prepared, &table->groups);
+		resources_close(&table->prepared, &table->groups);
 	return pid;
 }
 
@@ -615,7 +563,7 @@ void job_table_fini(struct job_table *table)
 		if (table->running_count > 0)
 			sleep_ms(1);
 	}
-	close_resources(&table->prepared, &table->groups);
+	resources_close(&table->prepared, &table->groups);
 	jobgroup_close(&table->groups);
 	close(table->null_fd);
 	free(table->history);

@@ -20,7 +20,7 @@
  * is killed.
  *
  * The pipes of the output and the file of the secret are made for this job and
- * closed at its end.  A job may pass them to processes that do
+ * closed at its end (resources.h).  A job may pass them to processes that do
  * not belong to it, and these may keep them; the next job has others.
  *
  * To kill a job is to kill every process of it.  Its process group gets SIGTERM
@@ -46,9 +46,8 @@
 
 #include "shell/allowlist.h"
 #include "shell/history.h"
-#include "shell/jobgroup.h"
 #include "shell/process.h"
-#include "shell/secret.h"
+#include "shell/resources.h"
 #include "shell/start.h"
 #include "shell/stream.h"
 #include "shell/wire.h"
@@ -100,16 +99,6 @@ struct job_start {
 	const uint8_t *secret; /* WIRE_SECRET_BYTES */
 };
 
-/* What a job is given of its own: no other job gets it, but for a cgroup that
- * no process is left in (jobgroup.h).  It can be made before the job is known,
- * and so while no client waits for it. */
-struct job_resources {
-	bool made;	    /* else there is none of them */
-	int out[2], err[2]; /* pipes, as stream_make_pipe() makes them */
-	struct secret secret;
-	struct jobgroup group;
-};
-
 /* Every request is looked up in slots, which are kept apart from the jobs so
  * that the search takes few lines of the cache. */
 struct job_slot {
@@ -129,9 +118,9 @@ struct job_table {
 	struct job_limits limits;
 	struct process_limit process_limits[PROCESS_LIMITS_MAX];
 	unsigned process_limit_count;
-	char node_variable[96];	       /* BLINK_NODE=... */
-	struct job_resources prepared; /* for the next job */
-	struct history *history; /* ids of jobs that have left the slots */
+	char node_variable[96];	   /* BLINK_NODE=... */
+	struct resources prepared; /* for the next job */
+	struct history *history;   /* ids of jobs that have left the slots */
 	struct jobgroup_pool groups;
 	int null_fd;
 	bool own_sessions; /* for the jobs: we have a terminal */

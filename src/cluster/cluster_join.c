@@ -12,6 +12,7 @@
 #include "exchange/udp/udp.h"
 #include "io/input/input_reader.h"
 #include "io/output/outpath.h"
+#include "net/interface.h"
 #include "sort/key_probe.h"
 #include "sort/sort_setup.h"
 #include "system/machine.h"
@@ -285,12 +286,11 @@ static struct exchange *open_udp(struct cluster *cluster,
 static void place_buffers(struct cluster *cluster,
 			  struct exchange_options *options)
 {
-	char name[ADDRESS_INTERFACE_BYTES];
+	char name[INTERFACE_NAME_BYTES];
 	int node = -1;
 
 	if (cluster->has_nodes && !cluster->config->open_exchange &&
-	    address_find_interface(&cluster->rank.addresses[cluster->rank.rank],
-				   name))
+	    interface_find(&cluster->rank.addresses[cluster->rank.rank], name))
 		node = numa_node_of_interface(name);
 	cluster->result->network_node = node;
 	options->has_node = node >= 0;

@@ -2,10 +2,7 @@
 #include "net/address.h"
 
 #include <arpa/inet.h>
-#include <assert.h>
 #include <errno.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -230,40 +227,4 @@ bool address_is_same_host(const struct address *a, const struct address *b)
 		return IN6_ARE_ADDR_EQUAL(&a6->sin6_addr, &b6->sin6_addr) &&
 		       a6->sin6_scope_id == b6->sin6_scope_id;
 	return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
-}
-
-static_assert(ADDRESS_INTERFACE_BYTES == IF_NAMESIZE, "a name fits");
-
-static bool has_address(const struct ifaddrs *each,
-			const struct address *wanted)
-{
-	struct address own = { .length = 0 };
-
-	if (!each->ifa_addr)
-		return false;
-	if (each->ifa_addr->sa_family == AF_INET)
-		own.length = sizeof(struct sockaddr_in);
-	else if (each->ifa_addr->sa_family == AF_INET6)
-		own.length = sizeof(struct sockaddr_in6);
-	memcpy(&own.socket, each->ifa_addr, own.length);
-	return own.length > 0 && address_is_same_host(&own, wanted);
-}
-
-bool address_find_interface(const struct address *address,
-			    char name[ADDRESS_INTERFACE_BYTES])
-{
-	struct ifaddrs *all;
-	bool found = false;
-
-	if (getifaddrs(&all) < 0)
-		return false;
-	for (const struct ifaddrs *each = all; each && !found;
-	     each = each->ifa_next) {
-		found = has_address(each, address);
-		if (found)
-			snprintf(name, ADDRESS_INTERFACE_BYTES, "%s",
-				 each->ifa_name);
-	}
-	freeifaddrs(all);
-	return found;
 }

@@ -10,8 +10,6 @@
 
 #define ADDRESS_PORT_DEFAULT 7300
 #define ADDRESS_TEXT_BYTES 64
-/* Of the name of a network interface, with its end. */
-#define ADDRESS_INTERFACE_BYTES 16
 
 struct address {
 	struct sockaddr_storage socket;
@@ -54,10 +52,5 @@ bool address_is_loopback(const struct address *address);
 /* True if both are the same IPv4 address, or the same IPv6 address in the same
  * zone, whatever their ports are. */
 bool address_is_same_host(const struct address *a, const struct address *b);
-
-/* Find the name of this machine's interface that has the address.  False: none
- * has it, or the system does not tell.  Costs a system call or two. */
-bool address_find_interface(const struct address *address,
-			    char name[ADDRESS_INTERFACE_BYTES]);
 
 #endif /* ADDRESS_H */

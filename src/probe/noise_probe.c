@@ -4,101 +4,12 @@
  */
 #include "probe/noise_probe.h"
 
-#include <inttypes.h>
-#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "system/small_file.h"
-
-/* --- what the host takes -------------------------------------------------- */
-
-/* Calls take with each line of a file of this name, which may be missing. */
-static void read_lines(const char *name,
-		       void (*take)(struct host_counters *, const char *),
-		       struct host_counters *counters)
-{
-	char path[PATH_MAX];
-	char *line = NULL;
-	size_t line_bytes = 0;
-	FILE *file;
-
-	file = small_file_path(path, "%s", name) ? fopen(path, "re") : NULL;
-	if (!file)
-		return;
-	while (getline(&line, &line_bytes, file) > 0)
-		take(counters, line);
-	free(line);
-	fclose(file);
-}
-
-static void take_stat(struct host_counters *counters, const char *line)
-{
-	uint64_t tick_ns = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
-	uint64_t ticks;
-	unsigned cpu;
-
-	/* user nice system idle iowait irq softirq steal; the first line, of
-	 * all CPUs, has a space where others have a number. */
-	if (strncmp(line, "cpu ", 4) != 0 &&
-	    sscanf(line, "cpu%u %*u %*u %*u %*u %*u %*u %*u %" SCNu64, &cpu,
-		   &ticks) == 2 &&
-	    cpu < TOPOLOGY_CPU_NUMBERS)
-		counters->steal_ns[cpu] = ticks * tick_ns;
-}
-
-static void take_vmstat(struct host_counters *counters, const char *line)
-{
-	uint64_t pages;
-
-	if (sscanf(line, "balloon_inflate %" SCNu64, &pages) == 1)
-		counters->balloon_inflated = pages;
-	else if (sscanf(line, "balloon_deflate %" SCNu64, &pages) == 1)
-		counters->balloon_deflated = pages;
-}
-
-static void take_meminfo(struct host_counters *counters, const char *line)
-{
-	uint64_t kib;
-
-	if (sscanf(line, "MemTotal: %" SCNu64 " kB", &kib) == 1)
-		counters->memory_bytes = kib * KIB;
-}
-
-void host_counters_read(struct host_counters *counters)
-{
-	for (unsigned cpu = 0; cpu < TOPOLOGY_CPU_NUMBERS; cpu++)
-		counters->steal_ns[cpu] = HOST_COUNTERS_UNKNOWN;
-	counters->balloon_inflated = HOST_COUNTERS_UNKNOWN;
-	counters->balloon_deflated = HOST_COUNTERS_UNKNOWN;
-	counters->memory_bytes = HOST_COUNTERS_UNKNOWN;
-	read_lines("/proc/stat", take_stat, counters);
-	read_lines("/proc/vmstat", take_vmstat, counters);
-	read_lines("/proc/meminfo", take_meminfo, counters);
-}
-
-uint64_t host_counters_frequency_khz(unsigned cpu)
-{
-	char text[32];
-	uint64_t khz;
-
-	if (!small_file_read(
-		    text, sizeof(text),
-		    "/sys/devices/system/cpu/cpu%u/cpufreq/scaling_cur_freq",
-		    cpu) ||
-	    sscanf(text, "%" SCNu64, &khz) != 1)
-		return HOST_COUNTERS_UNKNOWN;
-	return khz;
-}
-
-/* --- gaps ----------------------------------------------------------------- */
 
 struct watcher {
 	const struct noise_probe *probe;

@@ -6,7 +6,6 @@
 #include <linux/close_range.h>
 #include <sched.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -336,50 +335,5 @@ int run_probe_run(struct run_probe *probe, struct run_figures *figures,
 	figures->written_bytes = difference(before.written, after.written);
 	for (unsigned i = 0; i < probe->counters.count; i++)
 		figures->counts[i] = event_counters_read(&probe->counters, i);
-	return 0;
-}
-
-/* --- starts ----------------------------------------------------------------
- */
-
-/* Its wait status, or -errno. */
-static int spawn_once(char *const *argv,
-		      const posix_spawn_file_actions_t *actions, uint64_t *ns)
-{
-	uint64_t begin_ns = clock_now_ns();
-	int status, error;
-	pid_t child;
-
-	error = posix_spawn(&child, argv[0], actions, NULL, argv, environ);
-	if (error)
-		return -error;
-	while (waitpid(child, &status, 0) < 0)
-		if (errno != EINTR)
-			return -errno;
-	*ns = clock_now_ns() - begin_ns;
-	return status;
-}
-
-int run_probe_spawn(char *const *argv, unsigned rounds, uint64_t *samples_ns,
-		    struct failure *failure)
-{
-	posix_spawn_file_actions_t actions;
-	int status = 0;
-
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null",
-					 O_WRONLY, 0);
-	for (unsigned i = 0; i < rounds && status == 0; i++)
-		status = spawn_once(argv, &actions, &samples_ns[i]);
-	posix_spawn_file_actions_destroy(&actions);
-	if (status < 0)
-		return failure_set(failure, EXIT_FILE, argv[0], -status,
-				   "cannot start");
-	if (status)
-		return failure_set(failure, EXIT_WRONG, argv[0], 0,
-				   "ended with %s %d",
-				   WIFSIGNALED(status) ? "signal" : "status",
-				   WIFSIGNALED(status) ? WTERMSIG(status)
-						       : WEXITSTATUS(status));
 	return 0;
 }

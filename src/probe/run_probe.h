@@ -60,16 +60,4 @@ struct run_figures {
 int run_probe_run(struct run_probe *probe, struct run_figures *figures,
 		  struct failure *failure);
 
-/*
- * What starting a program and waiting for its end costs: argv is started once
- * for each round (argv[0] is a path; PATH is not searched), by posix_spawn(3),
- * which does not copy the parent, and waited for by wait4(2), as in a trial. So
- * the time of a program that does nothing is the part of every trial that is
- * not the sort.  The output goes to /dev/null.  Returns 0, or -errno with
- * *failure filled: EXIT_FILE if the program can't be started, EXIT_WRONG if its
- * status is not 0.
- */
-int run_probe_spawn(char *const *argv, unsigned rounds, uint64_t *samples_ns,
-		    struct failure *failure);
-
 #endif /* RUN_PROBE_H */

@@ -23,8 +23,6 @@ readonly TEST_SEAMS="
 	permissions_mode              access lists on a file system without them
 	flow_bins_add                 times of any kind
 	noise_probe_watch             a clock with known gaps
-	host_counters_read            another machine's files
-	host_counters_frequency_khz   the same
 	codec_pays                    disks and CPUs of any speed
 	external_request_memory_min   sorts in the least memory
 	record_counts_copy            more records than a test can have

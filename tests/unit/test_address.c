@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "net/address.h"
+#include "net/interface.h"
 #include "base/base.h"
 #include "descriptors.h"
 #include "skip.h"
@@ -219,7 +220,7 @@ static void address__loopback_and_same_host(void **state)
 }
 
 /* An address of this machine is of one interface, whatever its port is. */
-static void address_find_interface__of_this_machine(void **state)
+static void interface_find__of_this_machine(void **state)
 {
 	static const struct {
 		const char *text;
@@ -234,11 +235,11 @@ static void address_find_interface__of_this_machine(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		char name[ADDRESS_INTERFACE_BYTES] = "";
+		char name[INTERFACE_NAME_BYTES] = "";
 		struct address address;
 
 		assert_int_equal(address_parse(cases[i].text, &address), 0);
-		assert_int_equal(address_find_interface(&address, name),
+		assert_int_equal(interface_find(&address, name),
 				 cases[i].is_here);
 		assert_string_equal(name, cases[i].is_here ? "lo" : "");
 	}
@@ -255,7 +256,7 @@ int main(void)
 		cmocka_unit_test(address_parse__no_descriptor),
 		cmocka_unit_test(address_parse__no_such_name),
 		cmocka_unit_test(address__loopback_and_same_host),
-		cmocka_unit_test(address_find_interface__of_this_machine),
+		cmocka_unit_test(interface_find__of_this_machine),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

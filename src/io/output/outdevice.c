@@ -7,12 +7,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
-#include <linux/loop.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <time.h>
@@ -20,6 +17,7 @@
 
 #include "base/failure.h"
 #include "base/format.h"
+#include "io/loopdevice.h"
 #include "io/pipe.h"
 #include "system/small_file.h"
 
@@ -110,104 +108,6 @@ static int open_excluded(const char *path, int access, unsigned tries)
 	return fd;
 }
 
-/* --- loop devices -----------------------------------------------------------
- *
- * They show what lies in a file, or on another device, as a device.  The kernel
- * does not count one as a user of what it shows: O_EXCL is granted for a device
- * that another one shows, and for two that show one file.
- */
-
-#define LOOP_PATH_BYTES (sizeof("/dev/") + NAME_MAX)
-
-static bool ask_loop(int fd, struct loop_info64 *loop)
-{
-	return ioctl(fd, LOOP_GET_STATUS64, loop) == 0;
-}
-
-/* True if fd is a loop device, or a partition of one, that shows this file or
- * device, whichever part of it. */
-static bool loop_shows(int fd, const struct stat *shown)
-{
-	struct loop_info64 loop;
-
-	if (!ask_loop(fd, &loop))
-		return false;
-	/* A device may have several nodes: its number counts. */
-	if (S_ISBLK(shown->st_mode))
-		return loop.lo_rdevice == shown->st_rdev;
-	return loop.lo_device == shown->st_dev &&
-	       loop.lo_inode == shown->st_ino;
-}
-
-/* True if fd is a loop device that shows a device. */
-static bool loop_shows_device(int fd)
-{
-	struct loop_info64 loop;
-
-	return ask_loop(fd, &loop) && loop.lo_rdevice != 0;
-}
-
-/* The number of the disk that it is a partition of, or its own. */
-static dev_t disk_of(dev_t device)
-{
-	char text[32];
-	unsigned disk_major, disk_minor;
-
-	/* /sys/dev/block/8:1 leads to .../block/sda/sda1. */
-	if (small_file_read(text, sizeof(text), "/sys/dev/block/%u:%u/../dev",
-			    major(device), minor(device)) &&
-	    sscanf(text, "%u:%u", &disk_major, &disk_minor) == 2)
-		return makedev(disk_major, disk_minor);
-	return device;
-}
-
-/* True if other_fd is a loop device that shows the device fd, the disk that it
- * is a partition of, or the file that fd shows.  False if the two are one loop
- * device, or partitions of one. */
-static bool loop_is_twin(int fd, int other_fd)
-{
-	struct loop_info64 loop, other;
-	struct stat status;
-
-	if (!ask_loop(other_fd, &other) || fstat(fd, &status) < 0)
-		return false;
-	if (other.lo_rdevice != 0)
-		return other.lo_rdevice == status.st_rdev ||
-		       other.lo_rdevice == disk_of(status.st_rdev);
-	return ask_loop(fd, &loop) && loop.lo_number != other.lo_number &&
-	       loop.lo_device == other.lo_device &&
-	       loop.lo_inode == other.lo_inode;
-}
-
-/* Find such a one in /dev.  One that this process may not open is passed over.
- * False: there is none. */
-static bool loop_find_twin(int fd, char path[LOOP_PATH_BYTES])
-{
-	DIR *folder = opendir("/dev");
-	const struct dirent *entry;
-	bool found = false;
-
-	if (!folder)
-		return false;
-	while (!found && (entry = readdir(folder)) != NULL) {
-		int other_fd;
-
-		if (strncmp(entry->d_name, "loop", 4) != 0)
-			continue;
-		other_fd = openat(dirfd(folder), entry->d_name,
-				  O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-		if (other_fd < 0)
-			continue;
-		found = loop_is_twin(fd, other_fd);
-		close(other_fd);
-		if (found)
-			snprintf(path, LOOP_PATH_BYTES, "/dev/%s",
-				 entry->d_name);
-	}
-	closedir(folder);
-	return found;
-}
-
 /* --- inputs on it --------------------------------------------------------- */
 
 /* The kernel knows which devices have blocks in common: while one is open with
@@ -221,7 +121,7 @@ static bool overlaps(int fd, const char *input_path)
 	/* The sort could not read it either, unless it is standard input. */
 	if (input_fd < 0)
 		return true;
-	is_twin = loop_is_twin(fd, input_fd);
+	is_twin = loopdevice_is_twin(fd, input_fd);
 	close(input_fd);
 	return is_twin;
 }
@@ -239,7 +139,7 @@ static int check_input(int fd, const char *path, const char *input_path,
 	if (is_stdin ? fstat(STDIN_FILENO, &status) < 0
 		     : stat(name, &status) < 0)
 		return 0;
-	if (!loop_shows(fd, &status) &&
+	if (!loopdevice_shows(fd, &status) &&
 	    (!S_ISBLK(status.st_mode) || !overlaps(fd, name)))
 		return 0;
 	return failure_set(
@@ -252,9 +152,9 @@ static int check_input(int fd, const char *path, const char *input_path,
  */
 static int check_twins(int fd, const char *path, struct failure *failure)
 {
-	char twin[LOOP_PATH_BYTES];
+	char twin[64];
 
-	if (!loop_find_twin(fd, twin))
+	if (!loopdevice_find_twin(fd, twin, sizeof(twin)))
 		return 0;
 	return failure_set(failure, EXIT_FILE, path, 0,
 			   "it is in use: %s shows the same bytes", twin);
@@ -284,7 +184,7 @@ static int check_kind(int fd, const char *path, struct failure *failure)
 	if (has_partitions(&status))
 		return refuse(failure, path, 0,
 			      "it has partitions; name one of them");
-	if (loop_shows_device(fd))
+	if (loopdevice_shows_device(fd))
 		return refuse(failure, path, 0,
 			      "it is a loop device that shows a device; name "
 			      "that one");

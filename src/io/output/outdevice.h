@@ -12,7 +12,7 @@
  *   kernel refuses the same to others.
  * - A disk with partitions is refused, since its table lies in front.
  * - No loop device may show the device, its disk, or the file that it shows,
- *   and it may not show a device itself.
+ *   and it may not show a device itself (loopdevice.h).
  * - No input may lie on the device, or be the file that it shows.
  * - Programs that read a device as an input (input.h) hold a shared lock of it
  *   (flock(2)), and so does udev while it looks at one; outdevice_open() takes

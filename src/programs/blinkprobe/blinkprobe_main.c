@@ -23,6 +23,7 @@
 #include "probe/network_probe.h"
 #include "probe/noise_probe.h"
 #include "probe/run_probe.h"
+#include "probe/spawn_probe.h"
 #include "system/numa.h"
 
 #define ROUNDS_MAX 1000000
@@ -587,7 +588,7 @@ static void print_words(char *const *words)
 static int run_spawn(char **command, unsigned rounds, uint64_t *samples_ns,
 		     struct failure *failure)
 {
-	if (run_probe_spawn(command, rounds, samples_ns, failure) < 0)
+	if (spawn_probe_run(command, rounds, samples_ns, failure) < 0)
 		return log_failure(failure);
 	print_head("spawn");
 	print_words(command);
