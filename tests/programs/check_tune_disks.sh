@@ -168,6 +168,55 @@ case_plan_raw_single()
 	END
 }
 
+# A file system for scratch files nearest to the rim, then the output, then the input.
+case_plan_scratch()
+{
+	local size='size=9578MiB, type=raid\n' sfdisk sort
+
+	machine
+	sfdisk="printf 'label: gpt\nstart=1MiB, $size$size$size' | sfdisk --quiet`
+		` --wipe always --wipe-partitions always"
+	sort="blinksort /dev/md/blink-in --device-bytes=20000000000`
+		` --output-device=/dev/md/blink-out -T"
+	cat >want <<-END
+		# /dev/sda: 28734 MiB of 1907729 MiB
+		# /dev/sdb: 28734 MiB of 1907729 MiB
+		$sfdisk /dev/sda
+		$sfdisk /dev/sdb
+		mdadm --create /dev/md/blink-scratch --run --metadata=1.2 --level=0 --raid-devices=2 --chunk=128 /dev/sda1 /dev/sdb1
+		mdadm --create /dev/md/blink-out --run --metadata=1.2 --level=0 --raid-devices=2 --chunk=128 /dev/sda2 /dev/sdb2
+		mdadm --create /dev/md/blink-in --run --metadata=1.2 --level=0 --raid-devices=2 --chunk=128 /dev/sda3 /dev/sdb3
+		mkfs.xfs -q -f -L blink -d su=128k,sw=2 /dev/md/blink-scratch
+		# then: mount -o noatime /dev/md/blink-scratch /mnt/blink && $sort /mnt/blink
+	END
+	set -- plan --data-bytes 20000000000 --headroom 0 --stripe 128 --scratch \
+		/dev/sda /dev/sdb
+	disks "$@" >out
+	diff want out >&2
+	disks "$@" --mount=/srv/data >out
+	sed -i -e "s|^# then: .*|# then: $sort /srv/data|; /^# then/i\\
+mount -o noatime /dev/md/blink-scratch /srv/data" want
+	diff want out >&2
+	expect_untouched
+}
+
+# On one disk the volumes are its partitions.
+case_plan_scratch_single()
+{
+	machine
+	disks --json plan --data-bytes 1 /dev/sdb --scratch >out
+	/usr/bin/python3 - <<-'END'
+		import json
+		plan = json.load(open("out"))
+		assert plan["partition_bytes"] == 320 << 20
+		assert plan["commands"][0].count("size=320MiB") == 3
+		assert plan["commands"][1:] == ["mkfs.xfs -q -f -L blink /dev/sdb1"]
+		assert plan["mount"] == "mount -o noatime /dev/sdb1 /mnt/blink"
+		assert plan["sort"] == "blinksort /dev/sdb3 --device-bytes=1" \
+			" --output-device=/dev/sdb2 -T /mnt/blink"
+	END
+}
+
 # expect_plan STATUS LINE DEVICE...: a line of the plan
 expect_plan()
 {
@@ -286,6 +335,7 @@ case_usage()
 	expect_usage "--headroom" plan --data-bytes 9 --headroom -1 /dev/sda
 	expect_usage "--mount" plan --data-bytes 9 --mount mnt /dev/sda
 	expect_usage "--mount" plan --data-bytes 9 --raw --mount /mnt /dev/sda
+	expect_usage "--scratch" plan --data-bytes 9 --raw --scratch /dev/sda
 	expect_usage "--nosuch" plan --nosuch 9 /dev/sda
 	expect_usage "needs a value" plan /dev/sda --stripe
 	expect_gone x
@@ -387,6 +437,37 @@ case_make_raw_fails()
 	diff want undone >&2
 }
 
+# Of each disk all three partitions, and all arrays that are there.
+case_make_scratch()
+{
+	machine
+	mkdir -p tree/srv/data
+	make_two --scratch --mount /srv/data 2>err
+	[ "$(tail -n 1 tree/log)" = \
+		"mount -o noatime /dev/md/blink-scratch /srv/data" ] ||
+		fail "$(cat tree/log)"
+	expect_match 'then: blinksort /dev/md/blink-in .* -T /srv/data$' err
+	rm -rf tree before
+	machine
+	echo mkfs.xfs >tree/fails
+	expect_status 1 make_two --scratch 2>err
+	sed '1,/^mkfs/d' tree/log >undone
+	cat >want <<-'END'
+		mdadm --stop /dev/md/blink-in
+		mdadm --stop /dev/md/blink-out
+		mdadm --stop /dev/md/blink-scratch
+		wipefs --quiet --all /dev/sdb1
+		wipefs --quiet --all /dev/sdb2
+		wipefs --quiet --all /dev/sdb3
+		wipefs --quiet --all /dev/sdb
+		wipefs --quiet --all /dev/sda1
+		wipefs --quiet --all /dev/sda2
+		wipefs --quiet --all /dev/sda3
+		wipefs --quiet --all /dev/sda
+	END
+	diff want undone >&2
+}
+
 # The tool that runs is ended first.
 case_make_ended()
 {
@@ -459,7 +540,7 @@ with_loops()
 	# Before the folder is removed
 	trap 'umount mounted 2>/dev/null || true; losetup -d "${loops[@]}"' EXIT
 	for ((i = 0; i < $1; i++)); do
-		truncate -s 400M "backing.$i"
+		truncate -s 1000M "backing.$i"
 		loops+=("$(losetup -f -P --show "backing.$i")")
 	done
 	shift
@@ -529,6 +610,24 @@ loop_raw()
 	"$BIN/blinksort" $(<words)
 }
 
+# A sort beyond memory by way of the file system that was made.
+loop_scratch()
+{
+	mkdir mounted
+	real make --scratch --mount "$PWD/mounted" --data-bytes 100000000 \
+		"${loops[0]}" --yes-destroy "${loops[0]}" 2>err ||
+		fail "$(cat err)"
+	"$BIN/blinkgen" -a 1000000 records
+	dd if=records of="${loops[0]}p3" bs=1M conv=fsync status=none
+	sed -n 's/.*then: blinksort //p' err >words
+	expect_match " -T $PWD/mounted\$" words
+	# shellcheck disable=SC2046 # words
+	"$BIN/blinksort" $(<words) -S 20M --json >said
+	expect_match '"spilled_bytes": [1-9]' said
+	"$BIN/blinkval" "${loops[0]}p2" --device-bytes=100000000 \
+		--against records
+}
+
 # Of the first disk only the table was made, which the kernel may not have read:
 # it is removed again.
 loop_raw_fails()
@@ -592,6 +691,7 @@ check_loops()
 	if type -P sfdisk >/dev/null; then
 		check loop_make with_loops 1 loop_make
 		check loop_raw with_loops 1 loop_raw
+		check loop_scratch with_loops 1 loop_scratch
 	else
 		skip loop_make "no sfdisk (Debian's package fdisk)"
 	fi
@@ -606,6 +706,8 @@ check plan case_plan
 check plan_single case_plan_single
 check plan_raw case_plan_raw
 check plan_raw_single case_plan_raw_single
+check plan_scratch case_plan_scratch
+check plan_scratch_single case_plan_scratch_single
 check plan_json case_plan_json
 check warnings case_warnings
 check refused case_refused
@@ -615,6 +717,7 @@ check agreed case_agreed
 check make case_make
 check make_fails case_make_fails
 check make_raw_fails case_make_raw_fails
+check make_scratch case_make_scratch
 check make_ended case_make_ended
 check make_unable case_make_unable
 check undo_fails case_undo_fails

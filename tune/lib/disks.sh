@@ -1,8 +1,8 @@
 # disks.sh - a data set on the outer rim of each disk: partitions, RAID-0, and XFS
-# or two raw devices
+# or raw devices
 #
 #   blinktune disks plan|make --data-bytes N [--stripe KIB] [--label NAME]
-#             [--headroom PERCENT] [--mount FOLDER | --raw] DEVICE...
+#             [--headroom PERCENT] [--mount FOLDER] [--raw | --scratch] DEVICE...
 #             [--yes-destroy DEVICE...]
 #
 # plan prints the commands, a line each, and after # the reasons against them.  If a
@@ -16,6 +16,10 @@
 #
 # With --raw there is no file system, but a device for the input of a sort and,
 # right behind it on each disk, one of the same size for its output.
+#
+# With --scratch there are these devices, too, but the rim has a file system for
+# scratch files, which a sort beyond memory writes and reads; the output comes next,
+# and the input last.
 #
 # Status: 0; 1 a command failed, and what was made is removed again; 2 usage;
 # 3 a device can't be used; 7 removing failed, too.
@@ -47,17 +51,18 @@ disks_main()
 # --- options ------------------------------------------------------------------
 
 # disks_options WORD...: DISK_BYTES DISK_STRIPE_KIB DISK_LABEL DISK_HEADROOM
-# DISK_MOUNT DISK_RAW DISKS DISKS_YES
+# DISK_MOUNT DISK_RAW DISK_SCRATCH DISKS DISKS_YES
 disks_options()
 {
 	local list=DISKS
 
 	DISK_BYTES='' DISK_STRIPE_KIB=64 DISK_LABEL=blink DISK_HEADROOM=10
-	DISK_MOUNT='' DISK_RAW='' DISKS=() DISKS_YES=()
+	DISK_MOUNT='' DISK_RAW='' DISK_SCRATCH='' DISKS=() DISKS_YES=()
 	while (($#)); do
 		case $1 in
 		--yes-destroy) list=DISKS_YES ;;
 		--raw) DISK_RAW=1 list=DISKS ;;
+		--scratch) DISK_SCRATCH=1 list=DISKS ;;
 		--*=*)
 			disks_option "${1%%=*}" "${1#*=}"
 			list=DISKS
@@ -108,6 +113,8 @@ disks_check_options()
 			"'$DISK_MOUNT'"
 	[[ ! $DISK_RAW || ! $DISK_MOUNT ]] ||
 		misuse 'disks: --mount: not with --raw, which makes no file system'
+	[[ ! $DISK_RAW || ! $DISK_SCRATCH ]] ||
+		misuse 'disks: --scratch: not with --raw, which makes no file system'
 	((${#DISKS[@]})) || misuse 'disks: no device named'
 }
 
@@ -155,7 +162,7 @@ disks_report()
 		disk_step_text "$i"
 		print '%s%s\n' "$off" "$TEXT"
 	done
-	[[ $DISK_MOUNT ]] || print '# then: %s\n' "$STEP_THEN"
+	[[ ! $STEP_THEN ]] || print '# then: %s\n' "$STEP_THEN"
 	disks_tell_refused
 }
 

@@ -21,7 +21,7 @@ make_volume()
 	# Raw partitions of one disk are used as they are.
 	((${#STEPS[@]} > ${#DISKS[@]})) || disks_wait || disks_fail "$WHY"
 	trap - HUP INT TERM
-	[[ $DISK_MOUNT ]] || say "made; then: $STEP_THEN"
+	[[ ! $STEP_THEN ]] || say "made; then: $STEP_THEN"
 }
 
 # Checks that the operator has named the devices twice and none is in use.

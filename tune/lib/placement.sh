@@ -6,13 +6,13 @@ readonly DISK_XFS_MIB=80
 readonly DISK_LEAST_MIB=320
 
 # disks_layout: PARTS_EACH, of PART_MIB, on each disk; DISK_PARTS, all first ones,
-# then all second ones; DISK_VOLUMES, what is made of the first ones and of the
-# second ones; and the steps
+# then all second ones, and so on; DISK_VOLUMES, what is made of the first ones, of
+# the second ones, and so on; and the steps
 disks_layout()
 {
 	local count=${#DISKS[@]} i unit_mib total_mib
 
-	PARTS_EACH=$((DISK_RAW ? 2 : 1))
+	PARTS_EACH=$((DISK_SCRATCH ? 3 : DISK_RAW ? 2 : 1))
 	unit_mib=$(((DISK_STRIPE_KIB + 1023) / 1024))
 	total_mib=$((DISK_BYTES / DISK_MIB + 1))
 	total_mib=$((total_mib * (100 + DISK_HEADROOM) / 100))
@@ -52,12 +52,16 @@ disks_parts()
 
 disks_volumes()
 {
+	local array=/dev/md/$DISK_LABEL
+
 	if ((${#DISKS[@]} == 1)); then
 		DISK_VOLUMES=("${DISK_PARTS[@]}")
+	elif [[ $DISK_SCRATCH ]]; then
+		DISK_VOLUMES=("$array-scratch" "$array-out" "$array-in")
 	elif [[ $DISK_RAW ]]; then
-		DISK_VOLUMES=("/dev/md/$DISK_LABEL-in" "/dev/md/$DISK_LABEL-out")
+		DISK_VOLUMES=("$array-in" "$array-out")
 	else
-		DISK_VOLUMES=("/dev/md/$DISK_LABEL")
+		DISK_VOLUMES=("$array")
 	fi
 }
 
@@ -65,15 +69,16 @@ disks_volumes()
 # \n between lines; STEP_THEN, what the user does then
 disks_steps()
 {
-	local count=${#DISKS[@]} i type=linux
+	local count=${#DISKS[@]} i part type=linux
 
-	STEPS=() STEP_INPUT=() STEP_MOUNT='' STEP_SORT=''
+	STEPS=() STEP_INPUT=() STEP_MOUNT='' STEP_SORT='' STEP_THEN=''
 	((count == 1)) || type=raid
 	for i in "${!DISKS[@]}"; do
 		STEP_INPUT[i]="label: gpt\\nstart=1MiB, size=${PART_MIB}MiB, "
 		STEP_INPUT[i]+="type=$type\\n"
-		[[ ! $DISK_RAW ]] ||
+		for ((part = 1; part < PARTS_EACH; part++)); do
 			STEP_INPUT[i]+="size=${PART_MIB}MiB, type=$type\\n"
+		done
 		STEPS[i]="sfdisk --quiet --wipe always --wipe-partitions always "
 		STEPS[i]+="/dev/${DISK_NAME[i]}"
 	done
@@ -82,13 +87,19 @@ disks_steps()
 --level=0 --raid-devices=$count --chunk=$DISK_STRIPE_KIB \
 ${DISK_PARTS[*]:i * count:count}")
 	done
-	if [[ $DISK_RAW ]]; then
-		STEP_SORT="blinksort ${DISK_VOLUMES[0]} --device-bytes=$DISK_BYTES \
+	[[ $DISK_RAW ]] || disks_xfs_steps
+	((PARTS_EACH == 1)) || disks_sort
+}
+
+# disks_sort: STEP_SORT, and adds it to STEP_THEN
+disks_sort()
+{
+	local in=$((DISK_SCRATCH ? 2 : 0))
+
+	STEP_SORT="blinksort ${DISK_VOLUMES[in]} --device-bytes=$DISK_BYTES \
 --output-device=${DISK_VOLUMES[1]}"
-		STEP_THEN=$STEP_SORT
-	else
-		disks_xfs_steps
-	fi
+	[[ ! $DISK_SCRATCH ]] || STEP_SORT+=" -T ${STEP_MOUNT##* }"
+	STEP_THEN+=${STEP_THEN:+ && }$STEP_SORT
 }
 
 disks_xfs_steps()
@@ -99,8 +110,11 @@ disks_xfs_steps()
 		stripes="-d su=${DISK_STRIPE_KIB}k,sw=${#DISKS[@]} "
 	STEPS+=("mkfs.xfs -q -f -L $DISK_LABEL $stripes$volume")
 	STEP_MOUNT="mount -o noatime $volume ${DISK_MOUNT:-/mnt/$DISK_LABEL}"
-	[[ ! $DISK_MOUNT ]] || STEPS+=("$STEP_MOUNT")
-	STEP_THEN=$STEP_MOUNT
+	if [[ $DISK_MOUNT ]]; then
+		STEPS+=("$STEP_MOUNT")
+	else
+		STEP_THEN=$STEP_MOUNT
+	fi
 }
 
 # disk_step_text I: TEXT, the step as a line for a shell
