@@ -452,14 +452,20 @@ case_unverified()
 case_beyond_memory()
 {
 	expect_trial 0 --scenario=beyond-memory --trials=1 --records=600000 \
-		--memory=20M --out=record --unverified --cache-bytes=1M
+		--memory=20M --out=record --unverified --cache-bytes=1M --energy \
+		"--powercap=$REPO/tests/data/machines/amd-server/sys/class/powercap"
 	expect_valid
+	ask '[one["pass"] for one in trials[0]["energy"]["passes"]] ==
+	     ["runs", "output"]'
+	ask 'sum(one["ns"] for one in trials[0]["energy"]["passes"]) ==
+	     trials[0]["whole_ns"]'
 	ask '{"memory-limited", "input-beyond-memory"} <=
 	     {c["name"] for c in trials[0]["conditions"] if c["met"]}'
 	ask 'trials[0]["ranks"][0]["external"]["spilled_bytes"] > 10000000'
 	ask 'design["memory_bytes"] == 20 << 20'
 	"$REPORT" record >told
 	expect_match '^reference +output ' told
+	expect_match '^reference +all, output +1 ' told
 	expect_match '^memory +20.00 MiB for the sorter' told
 }
 

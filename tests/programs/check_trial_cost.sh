@@ -203,7 +203,7 @@ log_has_lines()
 case_meter()
 {
 	meter 40
-	expect_trial 0 --trials=6 --meter=log
+	expect_trial 0 --trials=6 --meter=log --meter-error=1,20
 	kill "$meter"
 	expect_empty err
 	expect_status 0 "$TRIAL" validate record
@@ -214,6 +214,8 @@ case_meter()
 	# Such doubles are 0.2 us apart, of some ms.
 	expect_match '^reference +meter +6 .* (39\.9|40\.0)[0-9] ' told
 	expect_match 'times in seconds since 1970' told
+	expect_match '^reference +meter +6 .* ± .* (39\.9|40\.0)[0-9] ' told
+	expect_match "meter's largest error \(±\) is 1 % of the energy and 20 W" told
 }
 
 # A trial that the meter has not seen is not recorded; when the meter is back, the

@@ -312,6 +312,7 @@ class CompareTest(unittest.TestCase):
             "memory": ["--memory=8M"], "price": ["--price=/p"],
             "energy": ["--energy"], "powercap": ["--energy", "--powercap=/c"],
             "key_file": ["--key-file=/k"], "meter": ["--meter=/m"],
+            "meter_error": ["--meter=/m", "--meter-error=1"],
             "noise_limit": ["--noise-limit=5"],
             "noise_wait": ["--noise-wait=9"], "until": ["--until=1"],
             "max_trials": ["--until=1", "--max-trials=99"],

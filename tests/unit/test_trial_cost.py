@@ -386,6 +386,22 @@ class Powercap(Case):
         while counter._last_uj[0] != now and time.monotonic() < give_up:
             time.sleep(0.001)
 
+    def test_between(self):
+        """What was counted up to a time, if they were read meanwhile."""
+        counter = powercap.Counter(powercap.find(self.tree("amd-server"))[0])
+        counter.begin(period_s=0.001)
+        times_ns = []
+        for more_uj in 3_000_000, 5_000_000:
+            self.add("intel-rapl:0", more_uj)
+            self.wait_until_seen(counter)
+            with counter._lock:
+                times_ns.append(counter._readings[-1][0])
+        counter.end()
+        self.assertEqual([counter.sums_uj(at_ns)["package-0"]
+                          for at_ns in times_ns], [3_000_000, 8_000_000])
+        counter._readings = [(100, [0] * 4), (200, [10, 0, 0, 7])]
+        self.assertEqual(list(counter.sums_uj(130).values()), [3, 0, 0, 2])
+
     def test_not_read_for_a_while(self):
         """What is counted meanwhile can't be known."""
         counter = powercap.Counter(powercap.find(self.tree("amd-server"))[0])
@@ -461,9 +477,17 @@ class Powercap(Case):
                       self.refused(counter.end))
 
 
+def rank(elapsed_ns, commit_ns, **passes_ns):
+    """The only one, as a trial has it."""
+    return {"elapsed_ns": elapsed_ns, "phases_ns": {"commit": commit_ns},
+            "external": {"passes": [{"pass": name, "ns": ns} for name, ns
+                                    in passes_ns.items()]}}
+
+
 def options(**given):
     return SimpleNamespace(**{
         "energy": None, "meter": None, "hosts": None, "powercap": None,
+        "meter_error": None,
         **given})
 
 
@@ -479,12 +503,13 @@ class Energy(Case):
         now_s = time.time()
         path = self.put(f"time,watts\n{now_s - 1:.6f},9\n{now_s:.6f},9\n")
         found, recorded = energy.open_sources(options(
-            energy=True, meter=path, powercap=str(
+            energy=True, meter=path, meter_error="0.5,0", powercap=str(
                 MACHINES / "amd-server/sys/class/powercap")))
         self.assertEqual(recorded, {
             "domains": ["package-0", "package-0/core", "package-1",
                         "package-1/core", "meter"],
-            "meter_times": "seconds since 1970", "why_not": []})
+            "meter_times": "seconds since 1970",
+            "meter_error": {"percent": 0.5, "watts": 0}, "why_not": []})
         with found.around():
             pass
         trial = found.of(SimpleNamespace(
@@ -494,6 +519,53 @@ class Energy(Case):
         self.assertAlmostEqual(trial["domains_uj"]["meter"], 4.5e6, delta=9)
         self.assertEqual(list(trial["domains_uj"]), recorded["domains"])
         self.assertEqual(energy.headline(recorded["domains"]), ["meter"])
+        self.assertEqual(trial["passes"], [])
+
+    def test_passes(self):
+        """Of 10 W in the first pass, and 20 W in the second one."""
+        now_s = time.time()
+        path = self.put("time,watts\n" + "".join(
+            f"{now_s - 2 + at:.6f},{watts}\n" for at, watts in (
+                (0, 10), (1, 10), (1.001, 20), (3, 20))))
+        found, _ = energy.open_sources(options(
+            energy=True, meter=path, powercap=str(
+                MACHINES / "amd-server/sys/class/powercap")))
+        with found.around(has_passes=True):
+            timed = SimpleNamespace(
+                begin_unix_ns=int((now_s - 1.5) * 1e9),
+                begin_monotonic_ns=time.monotonic_ns(), whole_ns=1_500_000_000)
+        # As if the counters had been read in the middle of the run.
+        counter = found._counter
+        begin_ns = timed.begin_monotonic_ns
+        counter._readings = [
+            (begin_ns - 1, [0] * 4), (begin_ns + 500_000_000, [7, 0, 5, 0]),
+            (begin_ns + 1_600_000_000, [18, 0, 16, 0])]
+        trial = found.of(timed, timed.whole_ns, [rank(
+            elapsed_ns=1_490_000_000, commit_ns=90_000_000,
+            runs=450_000_000, merges=0, output=900_000_000)])
+        self.assertEqual([(one["pass"], one["ns"])
+                          for one in trial["passes"]],
+                         [("runs", 500_000_000), ("output", 1_000_000_000)])
+        for one, joules, packages in zip(trial["passes"], (5, 20),
+                                         ((7, 5), (10, 10))):
+            self.assertAlmostEqual(one["domains_uj"].pop("meter") / 1e6,
+                                   joules, delta=0.02)
+            self.assertEqual(one["domains_uj"], {
+                "package-0": packages[0], "package-0/core": 0,
+                "package-1": packages[1], "package-1/core": 0})
+
+    def test_passes_of(self):
+        self.assertEqual(energy.passes_of([rank(
+            elapsed_ns=100, commit_ns=10, runs=30, merges=25, output=20)],
+            110), [("runs", 0, 45), ("merges", 45, 70), ("output", 70, 110)])
+        self.assertEqual(energy.passes_of([rank(100, 0, runs=90)], 110),
+                         [("runs", 0, 110)])
+        for said in ([], [{"external": None}], [rank(100, 10)],
+                     [rank(100, None, runs=30, output=30)],
+                     [rank(None, 10, runs=30, output=30)],
+                     [rank(100, 10, runs=30, output=95)],
+                     [rank(900, 0, runs=30, output=1)]):
+            self.assertEqual(energy.passes_of(said, 110), [])
 
     def test_not_to_be_had(self):
         found, recorded = energy.open_sources(options(

@@ -12,7 +12,7 @@ import trial_samples
 import unit
 from trials.base import text_table
 from trials.cost import penny
-from trials.record import schema, store
+from trials.record import claims, schema, store
 from trials.report import cost, page, plots, table
 from trials.report.study import Study
 
@@ -42,9 +42,15 @@ def uses(domains_uj, span_ns=None):
     return alter
 
 
-def measured(*domains, meter_times=None, why_not=()):
+def measured(*domains, meter_times=None, why_not=(), meter_error=None):
     return {"domains": list(domains), "meter_times": meter_times,
-            "why_not": list(why_not)}
+            "meter_error": meter_error, "why_not": list(why_not)}
+
+
+def memo(name):
+    """What the JouleSort of 2011 says, of each run if it does."""
+    claim = claims.find("psort-2011", name)
+    return claim.get("value", list(claim.get("values", {}).values()))
 
 
 class Report(unittest.TestCase):
@@ -174,6 +180,51 @@ class Report(unittest.TestCase):
                       "log has times in ISO 8601.",
                       text.replace("\n      ", " "))
 
+    def test_joule_sort(self):
+        """The table of 2011, and the largest error of its energy."""
+        seconds, watt_hours = (
+            [memo(f"joule-{which}-pass-{what}")
+             for which in ("first", "second")] for what in ("time", "energy"))
+
+        def alter(trial):
+            trial["begin_monotonic_ns"] = trial["trial"] * 3000 * 10**9
+            each = [{"pass": name, "ns": round(s[trial["block"]] * 1e9),
+                     "domains_uj": {"meter": round(
+                         wh[trial["block"]] * 3600e6)}}
+                    for name, s, wh in zip(("runs", "output"), seconds,
+                                           watt_hours)]
+            trial["energy"] = {
+                "counter_span_ns": None, "passes": each, "domains_uj": {
+                    "meter": sum(one["domains_uj"]["meter"]
+                                 for one in each)}}
+        # Its range is not told: the mean power itself, at the least.
+        of_reading, of_range = memo("meter-error")
+        watts = memo("joule-energy") / memo("joule-time")
+        trial_samples.make_record(
+            self.path, trials=5, alter=alter,
+            times=lambda _scenario, _name, block, _rng: 1e9 * (
+                seconds[0][block] + seconds[1][block]),
+            energy=measured("meter", meter_times="ISO 8601", meter_error={
+                "percent": of_reading, "watts": of_range / 100 * watts}))
+        self.assertEqual(schema.validate(str(self.path)), [])
+        study = Study(store.read(str(self.path)))
+        text = table.text(study)
+        for row in (r"reference +meter +5 +2.121 kJ ± 16\.9\d J +",
+                    r"reference +meter, runs +5 +1.098 kJ ± 9\.0\d+ J +0\.768 ",
+                    r"reference +meter, output +5 +1.022 kJ ± 7\.9\d+ J "):
+            self.assertRegex(text, f"(?m)^{row}")
+        self.assertIn("error (±) is 0.5 % of the energy and 0.00246",
+                      text.replace("\n      ", " "))
+        self.assertIn("± 16.9", page.render(study))
+        rows = list(csv.DictReader(io.StringIO(table.csv_trials(study))))
+        self.assertEqual(rows[2]["energy_runs_meter_uj"], str(round(
+            watt_hours[0][int(rows[2]["block"])] * 3600e6)))
+        self.assertEqual(rows[2]["energy_output_ns"], str(
+            seconds[1][int(rows[2]["block"])] * 10**9))
+        error = float(self.rows(study)[0]["joules_meter_error"])
+        self.assertLessEqual(error, memo("joule-error"))
+        self.assertEqual(round(error), memo("joule-error"))
+
     def test_energy_of_nothing(self):
         """Runs shorter than the counter's step."""
         study = self.study(uses({"package-0": 0}),
@@ -202,6 +253,9 @@ class Report(unittest.TestCase):
                            price=PRICE)
         design = json.loads((self.path / "design.json").read_text())
         for change, why in (
+                ({"energy": measured("psys", meter_error={
+                    "percent": 101, "watts": 0})},
+                 "101 is greater than the maximum"),
                 ({"energy": measured("psys", "moon")},
                  "energy is not that of the design's domains"),
                 ({"price": {**PRICE, "total": "1"}},

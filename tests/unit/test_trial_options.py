@@ -110,6 +110,18 @@ class Options(unittest.TestCase):
         self.assertEqual((found.input_device, found.output_device),
                          ("/dev/a", "/dev/b"))
 
+    def test_meter_error(self):
+        for text in ("", "-1", "101", "1,", "1,x", "1,-2", "nan", "1,2,3"):
+            self.assertIn("--meter-error: ", self.refused(
+                [*GOOD, "--meter=/m", f"--meter-error={text}"]))
+        self.assertEqual("--meter-error: needs --meter",
+                         self.refused([*GOOD, "--meter-error=1"]))
+        for text, wanted in (("0.5%", "0.5,0"), ("0.5,0.06", "0.5,0.06")):
+            given = options.complete(options.parse(
+                [*GOOD, "--meter=/m", f"--meter-error={text}"]))
+            again = options.of_command(options.command_of(given))
+            self.assertEqual(again.meter_error, wanted)
+
     def test_fact(self):
         for text in ("", "a", "=b", "a=", "1=b", "a.b=c", "a=b\nc", "a=\udc80",
                      f"{'a' * 41}=b", f"a={'b' * 201}"):

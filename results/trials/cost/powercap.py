@@ -13,6 +13,8 @@ A counter wraps around after max_energy_range_uj, some 65 or 262 kJ: a minute,
 at 1 kW.  It is read so often during a run that it can't wrap twice unseen.
 """
 
+import bisect
+import math
 import re
 import threading
 import time
@@ -114,7 +116,8 @@ def _zone(domain, folder):
 
 
 class Counter:
-    """Counts of the zones between begin() and end()."""
+    """Counts of the zones between begin() and end(), and up to any time in
+    between."""
 
     def __init__(self, zones: list[Zone]):
         self.zones = zones
@@ -125,17 +128,20 @@ class Counter:
         self._ended = threading.Event()
         self._thread = None
         self._failure = None
-        self._last_uj, self._sums_uj = [], []
-        self._begin_ns = 0
+        self._last_uj = []
+        # (monotonic ns, microjoules of each zone since the first one)
+        self._readings = []
 
-    def begin(self) -> None:
+    def begin(self, period_s: float = math.inf) -> None:
+        """Counters are read at least once in each period."""
         with self._lock:
-            self._sums_uj = [0] * len(self.zones)
             self._failure = None
             self._ended.clear()
-            self._thread = threading.Thread(target=self._watch, daemon=True)
+            self._thread = threading.Thread(
+                target=self._watch, args=(min(period_s, self.period_s),),
+                daemon=True)
             self._thread.start()
-            self._begin_ns = time.monotonic_ns()
+            self._readings = [(time.monotonic_ns(), [0] * len(self.zones))]
             self._last_uj = [zone.read_uj() for zone in self.zones]
 
     def end(self) -> tuple[int, dict[str, int]]:
@@ -144,11 +150,20 @@ class Counter:
         try:
             with self._lock:
                 self._advance()
-                span_ns = time.monotonic_ns() - self._begin_ns
         finally:
             self.abandon()
-        return span_ns, {zone.domain: sum_uj for zone, sum_uj
-                         in zip(self.zones, self._sums_uj)}
+        end_ns = self._readings[-1][0]
+        return end_ns - self._readings[0][0], self.sums_uj(end_ns)
+
+    def sums_uj(self, at_ns: int) -> dict[str, int]:
+        """Microjoules by domain from begin() to a time before end().  Between
+        two readings power is taken to be even."""
+        after = max(1, bisect.bisect(self._readings, (at_ns,)))
+        (left_ns, left), (right_ns, right) = self._readings[
+            after - 1:after + 1]
+        share = (at_ns - left_ns) / (right_ns - left_ns)
+        return {zone.domain: low + round(share * (high - low))
+                for zone, low, high in zip(self.zones, left, right)}
 
     def abandon(self) -> None:
         """Ends the thread; more than once does no harm."""
@@ -157,8 +172,8 @@ class Counter:
             self._thread.join()
             self._thread = None
 
-    def _watch(self):
-        while not self._ended.wait(self.period_s):
+    def _watch(self, period_s):
+        while not self._ended.wait(period_s):
             with self._lock:
                 try:
                     self._advance()
@@ -169,10 +184,12 @@ class Counter:
     def _advance(self):
         if self._failure:
             raise self._failure
+        sums_uj = list(self._readings[-1][1])
         for at, zone in enumerate(self.zones):
             now_uj = zone.read_uj()
             more_uj = now_uj - self._last_uj[at]
             if more_uj < 0:
                 more_uj += zone.range_uj
-            self._sums_uj[at] += max(0, more_uj)
+            sums_uj[at] += max(0, more_uj)
             self._last_uj[at] = now_uj
+        self._readings.append((time.monotonic_ns(), sums_uj))

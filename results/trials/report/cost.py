@@ -74,20 +74,41 @@ def sorts_per_cent(study, group) -> float:
     return price(study)["seconds_per_cent"] * 1e9 / group.summary.median_ns
 
 
-def joules(group, wanted) -> Optional[Estimate]:
-    """The energy of these domains together, over the trials that have them."""
-    return estimate(sum(found[domain] for domain in wanted) / 1e6
-                    for found in _domains_uj(group, wanted))
+def joules(group, wanted, name=None) -> Optional[Estimate]:
+    """The energy of these domains together, over the trials that have them, or
+    over their passes of that name."""
+    return estimate(sum(one["domains_uj"][domain] for domain in wanted) / 1e6
+                    for one in _taken(group, wanted, name))
 
 
-def watts(group, wanted) -> Optional[float]:
+def watts(group, wanted, name=None) -> Optional[float]:
     """The mean power, of each domain over the time that it was measured."""
-    found = [sum(
-        trial["energy"]["domains_uj"][domain] * 1e3 / (
-            trial["whole_ns"] if domain == METER
-            else trial["energy"]["counter_span_ns"]) for domain in wanted)
-        for trial in _with(group, wanted)]
+    found = [sum(one["domains_uj"][domain] * 1e3 / (
+        domain != METER and one.get("counter_span_ns") or one["ns"])
+        for domain in wanted) for one in _taken(group, wanted, name)]
     return statistics.median(found) if found else None
+
+
+def meter_error_joules(study, group, wanted, name=None) -> Optional[float]:
+    """The most by which that energy is wrong; None: that is not known."""
+    error = (study.design.get("energy") or {}).get("meter_error")
+    taken = _taken(group, wanted, name)
+    if not error or wanted != [METER] or not taken:
+        return None
+    return (error["percent"] / 100 * joules(group, wanted, name).middle
+            + error["watts"] * statistics.median(
+                one["ns"] for one in taken) / 1e9)
+
+
+def _passes(trial) -> list:
+    return (trial.get("energy") or {}).get("passes", [])
+
+
+def _taken(group, wanted, name) -> list:
+    """The energy of each trial, or of its pass of that name."""
+    return [one for trial in _with(group, wanted) for one in (
+        {**trial["energy"], "pass": None, "ns": trial["whole_ns"]},
+        *_passes(trial)) if one["pass"] == name]
 
 
 def _with(group, wanted):
@@ -95,10 +116,6 @@ def _with(group, wanted):
             if wanted and (energy := trial.get("energy"))
             and set(wanted) <= set(energy["domains_uj"])
             and (energy["counter_span_ns"] or wanted == [METER])]
-
-
-def _domains_uj(group, wanted):
-    return [trial["energy"]["domains_uj"] for trial in _with(group, wanted)]
 
 
 # --- tables -------------------------------------------------------------------
@@ -133,24 +150,39 @@ def price_rows(study, scenario) -> list:
 
 
 def energy_rows(study, scenario) -> list:
-    """The rows of each configuration: what counts, and then each domain."""
+    """The rows of each configuration: what counts, each pass of that, and then
+    each domain."""
     if not domains(study):
         return []
     whole = headline(domains(study))
-    each = [[domain] for domain in domains(study) if [domain] != whole]
-    return [_energy_row(study, group, wanted)
+    each = [([domain], None) for domain in domains(study) if [domain] != whole]
+    return [_energy_row(study, group, wanted, name)
             for group in study.of(scenario) if group.count
-            for wanted in [whole, *each]]
+            for wanted, name in [(whole, None), *(
+                (whole, name) for name in dict.fromkeys(
+                    one["pass"] for trial in _with(group, whole)
+                    for one in _passes(trial))), *each]]
 
 
-def _energy_row(study, group, wanted):
-    found = joules(group, wanted)
-    name = wanted[0] if len(wanted) == 1 else ALL
-    return [group.name, name, str(len(_with(group, wanted))),
-            _cell(found, _JOULES),
-            external.shown(watts(group, wanted), units.digits),
-            _cell(found and study.design["records"]
-                  and found.over(study.design["records"]), _SCALES)]
+def _energy_row(study, group, wanted, name):
+    found = joules(group, wanted, name)
+    error = meter_error_joules(study, group, wanted, name)
+    domain = wanted[0] if len(wanted) == 1 else ALL
+    return [group.name, f"{domain}, {name}" if name else domain,
+            str(len(_taken(group, wanted, name))),
+            _cell(found, _JOULES) + ("" if error is None else " ± " + _cell(
+                Estimate(error, None), _JOULES)),
+            external.shown(watts(group, wanted, name), units.digits),
+            _cell(found.over(study.design["records"]) if found and not name
+                  and study.design["records"] else None, _SCALES)]
+
+
+def pass_cells(trial) -> dict:
+    """The columns of its passes in a CSV."""
+    return {f"energy_{one['pass']}_{key}": value for one in _passes(trial)
+            for key, value in (("ns", one["ns"]), *(
+                (f"{domain}_uj", taken_uj) for domain, taken_uj
+                in one["domains_uj"].items()))}
 
 
 def part_rows(study) -> list:
@@ -237,10 +269,17 @@ def _energy_sentences(study):
 def _energy_source(found, whole):
     if whole == [METER]:
         return ("Energy is that of the meter, by the trapezoid rule; its log "
-                f"has times in {found['meter_times']}.")
+                f"has times in {found['meter_times']}."
+                + _error_words(found.get("meter_error")))
     together = f" ({ALL})" if len(whole) > 1 else ""
     return (f"Energy is that of {' + '.join(whole)}{together}: processors and "
             "memory, not disks, fans or power supply.")
+
+
+def _error_words(error):
+    return (f" The meter's largest error (±) is {error['percent']:g} % of the "
+            f"energy and {error['watts']:g} W; no interval has it."
+            if error else "")
 
 
 def _counter_sentences(study):

@@ -18,10 +18,10 @@ LISTED = ("hosts", "work", "input_device", "output_device", "unverified",
           "noise_limit", "noise_wait", "inputs", "outputs", "stdin", "warmup")
 WITHOUT_EFFECT = ("scenarios", "sweep", "trials", "until", "max_trials",
                   "max_time", "seed", "key_file", "price", "energy",
-                  "powercap", "meter", "commands", "command_name",
-                  "parameter_list", "parameter_scan", "parameter_step_size",
-                  "reference", "repeats", "setup", "prepare", "conclude",
-                  "cleanup")
+                  "powercap", "meter", "meter_error", "commands",
+                  "command_name", "parameter_list", "parameter_scan",
+                  "parameter_step_size", "reference", "repeats", "setup",
+                  "prepare", "conclude", "cleanup")
 # Options that act in these scenarios only.
 SCENARIOS = {"memory": ("beyond-memory",),
              "cache_bytes": ("platter", "beyond-memory")}

@@ -309,9 +309,11 @@ def csv_trials(study) -> str:
     counters = [key for key in _all_keys(t["counters"] for t in trials)
                 if key != "nodes"]
     domains = cost.domains(study)
+    passes = _all_keys(map(cost.pass_cells, trials))
     return as_csv([{**_trial_row(t, phases, counters, domains),
-                    **_noise_cells(study.noise_of(t))} for t in trials],
-                  [*_trial_row(None, phases, counters, domains),
+                    **cost.pass_cells(t), **_noise_cells(study.noise_of(t))}
+                   for t in trials],
+                  [*_trial_row(None, phases, counters, domains), *passes,
                    *_noise_cells(None)])
 
 
@@ -422,7 +424,8 @@ def _cost_cells(study, group):
              "records_per_joule": energy and study.design["records"]
              and energy.over(study.design["records"])}
     row = {"energy_domains": " ".join(whole) or None,
-           "watts": cost.watts(group, whole)}
+           "watts": cost.watts(group, whole),
+           "joules_meter_error": cost.meter_error_joules(study, group, whole)}
     for name, found in cells.items():
         row[name] = getattr(found, "middle", None)
         row.update(_interval(name, "", getattr(found, "interval", None)))

@@ -24,6 +24,7 @@ UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 DEFAULT_MAX_TRIALS = 1000
 DEFAULT_MAX_TIME_S = 600
 DEFAULT_SHELL = "/bin/sh"
+_NUMBER = r"[0-9]{1,6}(?:\.[0-9]{1,6})?"
 # A fact of the machine: a name and what is told of it.
 _FACT = re.compile("([A-Za-z][A-Za-z0-9 _-]{0,39})=(.{1,200})")
 # Options of hyperfine, which users may expect: what to do instead.
@@ -41,8 +42,8 @@ LASTING = ("scenarios", "trials", "until", "max_trials", "max_time",
            "repeats", "sweep",
            "hosts", "work", "input_device", "output_device", "records",
            "ascii", "seed", "order", "unverified", "cache_bytes", "memory",
-           "price", "energy", "powercap", "shell", "setup", "prepare",
-           "conclude", "cleanup", "command_name", "parameter_list",
+           "price", "energy", "powercap", "meter_error", "shell", "setup",
+           "prepare", "conclude", "cleanup", "command_name", "parameter_list",
            "parameter_scan", "parameter_step_size", "reference", "warmup",
            "ignore_failure", "inputs", "outputs", "stdin", "commands")
 # What only trials of commands take, and what they do not.
@@ -101,12 +102,12 @@ For commands see --help=commands, for a gate --help=gate; and for blinksort:
   --energy             read the processor's counters of energy (RAPL)
   --powercap=DIR       look for them in DIR (/sys/class/powercap)
   --meter=FILE         take energy from FILE, which a meter is writing
+  --meter-error=ERROR  show its largest error; 0.5,0.06 is 0.5 % and 0.06 W
   --fact=NAME=VALUE    record a fact of the machine, such as switch=XG2600
   --noise-limit=PERCENT[,refuse]
                        before each block, wait until no CPU loses more of its
                        time to others, then label the block, or refuse and end
-  --noise-wait=SECONDS
-                       wait no longer for that (60)
+  --noise-wait=SECONDS wait no longer for that (60)
   --unverified         run even if a condition can't be verified
   --keep               keep the files that were sorted
   --quiet              print errors only
@@ -172,8 +173,8 @@ A COMMAND is split into words as a shell does it, and run without a shell.
   --sweep=FILE          run each command under each of the settings of
                         blinktune in FILE: tune.KNOB VALUE | VALUE...
 
---order, --seed, --memory, --energy, --meter, --fact, --noise-limit,
---noise-wait, --unverified, --quiet and --resume are as in --help.
+--order, --seed, --memory, --energy, --meter, --meter-error, --fact,
+--noise-limit, --noise-wait, --unverified, --quiet, --resume: see --help.
 
 A word @FILE stands for the lines of FILE.
 The commands of --setup, --prepare, --conclude and --cleanup are run by
@@ -288,6 +289,15 @@ def fact(text: str) -> tuple[str, str]:
     return found[1], found[2]
 
 
+def meter_error(text: str) -> str:
+    """0.5%, or 0.5%,0.06 in watts besides; both without the sign."""
+    found = re.fullmatch(rf"({_NUMBER})%?(?:,({_NUMBER}))?", text)
+    if not found or float(found[1]) > 100:
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is not a percentage, or one and watts, such as 0.5,0.06")
+    return f"{found[1]},{found[2] or 0}"
+
+
 def given(text: str) -> str:
     """Refuse an empty text, such as a variable that a script has not set."""
     if not text:
@@ -380,6 +390,7 @@ def parser() -> Parser:
     add("--memory", type=size)
     for name in "--price", "--powercap", "--meter":
         add(name, type=path)
+    add("--meter-error", type=meter_error)
     add("--fact", dest="facts", action="append", default=[], type=fact)
     add("--noise-limit", type=noise_limit)
     add("--noise-wait", type=whole_number(0, NOISE_WAIT_AT_MOST_S))
@@ -453,7 +464,7 @@ def checked(options: argparse.Namespace) -> argparse.Namespace:
         # The needs of its options were checked when the record was begun.
         require(options, ["out"])
         return options
-    for name, other in (("powercap", "energy"),
+    for name, other in (("powercap", "energy"), ("meter_error", "meter"),
                         ("parameter_step_size", "parameter_scan"),
                         ("input_device", "output_device"),
                         ("output_device", "input_device")):

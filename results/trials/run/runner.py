@@ -17,7 +17,7 @@ from trials.run.noise import NoiseWatch
 from trials.run.output_check import OutputCheck
 from trials.run.progress import Progress
 from trials.run.supervisor import Supervisor
-from trials.scenario.conditions import all_met
+from trials.scenario.conditions import BeyondMemory, all_met
 from trials.scenario.tuning import Tuning, Unavailable
 from trials.statistics.racing import is_sample
 
@@ -103,7 +103,8 @@ class Runner:
             tuning = self._tune(wanted)
         with stopwatch(spent, "prepare"):
             conditions, before = self._target.prepare(planned.scenario, wanted)
-        with self._energy.around():
+        has_passes = planned.scenario == BeyondMemory.name
+        with self._energy.around(has_passes):
             timed, result = self._target.run(planned.scenario, wanted)
         with stopwatch(spent, "check"):
             ending = self._target.finish(planned.scenario, wanted, result)
@@ -114,7 +115,8 @@ class Runner:
                 self._progress.remark(f"trial {planned.trial} is run again: "
                                       "blinktrial was stopped during it")
                 return None
-            energy = self._energy.of(timed, result.whole_ns)
+            energy = self._energy.of(timed, result.whole_ns,
+                                     result.ranks if has_passes else ())
         return {
             "schema": schema.TRIAL, **planned._asdict(),
             "seed": block_seed(self._record.design, planned.block),
