@@ -1042,7 +1042,7 @@ case_gather_full()
 
 	start_wrong 4
 	mkdir to
-	mount -t tmpfs -o size=64k tmpfs to
+	mount -t tmpfs -o size=32k tmpfs to
 	# shellcheck disable=SC2064 # now
 	trap "umount '$PWD/to'" EXIT
 	echo old >to/out
