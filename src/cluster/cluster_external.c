@@ -521,74 +521,6 @@ static int run(struct joint_sort *joint)
 	return error ? error : end(joint);
 }
 
-/* --- what this rank has to do ----------------------------------------------
- */
-
-static unsigned count_role(const struct cluster *cluster,
-			   enum cluster_role role)
-{
-	unsigned count = 0;
-
-	for (unsigned i = 0; i < cluster->rank.node_count; i++)
-		count += cluster_roles_have(cluster->hellos[i].roles, role);
-	return count;
-}
-
-/* All ranks plan for as many records as the one has that reads or keeps most,
- * so that their pieces and blocks suit each other. */
-static uint64_t find_largest(const struct cluster *cluster,
-			     const uint16_t *keeper)
-{
-	uint64_t records[RANK_NODES_MAX] = { 0 }, largest = 0;
-
-	for (unsigned i = 0; i < cluster->rank.node_count; i++) {
-		records[keeper[i]] += cluster->hellos[i].record_count;
-		largest = MAX(largest, cluster->hellos[i].record_count);
-	}
-	for (unsigned i = 0; i < cluster->rank.node_count; i++)
-		largest = MAX(largest, records[i]);
-	return largest;
-}
-
-/* It follows from the roles and the inputs of all ranks. */
-static struct external_ranks choose_work(const struct cluster *cluster)
-{
-	const struct cluster_agreement *agreement = &cluster->agreement;
-	unsigned count = cluster->rank.node_count;
-	unsigned sorters = count_role(cluster, CLUSTER_ROLE_SORT);
-	uint16_t keeper[RANK_NODES_MAX];
-	struct external_ranks ranks = {
-		.rank_count = count,
-		.keeper_count = count_role(cluster, CLUSTER_ROLE_KEEP),
-		.taker_count =
-			sorters - cluster_own_has(cluster, CLUSTER_ROLE_SORT),
-		.part_records = agreement->whole_count / MAX(1, sorters),
-		.input_begin = agreement->lower_count,
-		.gives_runs = !cluster_own_has(cluster, CLUSTER_ROLE_KEEP),
-		.shares_input = cluster->config->shares_input,
-	};
-
-	cluster_keepers_choose(cluster->hellos, count, keeper);
-	ranks.planned_records = find_largest(cluster, keeper);
-	for (unsigned i = 0; i < count; i++) {
-		uint64_t records = cluster->hellos[i].record_count;
-
-		if (!cluster_keepers_is_source(cluster->hellos, keeper, i) ||
-		    keeper[i] != cluster->rank.rank)
-			continue;
-		ranks.giver_count++;
-		ranks.kept_records += records;
-		ranks.kept_most = MAX(ranks.kept_most, records);
-	}
-	if (ranks.shares_input) {
-		/* The files are the whole input. */
-		ranks.input_begin = 0;
-		ranks.records_max = input_division_records_max(
-			agreement->whole_count, count);
-	}
-	return ranks;
-}
-
 /* The ranks of one machine share its CPUs. */
 static void configure(struct joint_sort *joint)
 {
@@ -605,7 +537,9 @@ static void configure(struct joint_sort *joint)
 	joint->config = *cluster->config->external;
 	joint->config.sort = sort;
 	joint->config.has_nodes = cluster->has_nodes;
-	joint->config.ranks = choose_work(cluster);
+	joint->config.ranks =
+		cluster_work_of(cluster->hellos, joint->count, joint->own,
+				cluster->config->shares_input);
 	joint->config.progress = cluster_progress_note;
 	joint->config.progress_context = &joint->progress;
 	joint->progress = (struct cluster_progress){

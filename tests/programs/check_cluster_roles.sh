@@ -236,6 +236,30 @@ case_record_sizes()
 	expect_sorted 4 --record-size=7 --key=0:7
 }
 
+# What is supposed of each group of ranks is what these predict of themselves.
+case_predicted()
+{
+	local rates=(--disk-rates=100M:200M:250M --link-rate=7M --threads=1)
+
+	make_whole uniform 100
+	sort_with 5 "0 1" "1 2 3" "3 4" "${rates[@]}"
+	"$BIN/blinksort" --explain --suppose=5:$((BYTES / 100)) -S "$MEMORY" \
+		"${rates[@]}" --roles="$roles" --json >supposed
+	python3 - <<-'END' || fail "$(cat supposed said.*)"
+		import json
+		groups = {tuple(group["roles"]): group for group in
+		          json.load(open("supposed"))["role_groups"]}
+		assert len(groups) == 5, groups
+		for rank in range(5):
+		    said = json.load(open(f"said.{rank}"))
+		    roles = tuple(one["roles"] for one in said["ranks"]
+		                  if one["rank"] == rank)[0]
+		    for member in "predicted_ns", "predicted_passes":
+		        assert said["external"][member] == \
+		            groups[tuple(roles)][member], (rank, member)
+	END
+}
+
 # Few records, or none, go the same way.
 case_small()
 {
@@ -367,6 +391,7 @@ case_refused()
 	refuse read:5000 'up to 4095'
 	refuse write:0 'not ROLE:RANKS'
 	refuse read:0, 'not ROLE:RANKS'
+	refuse auto 'auto only with --suppose'
 	refuse nofile 'nofile: cannot read this file of roles' 3
 	mkdir folder
 	refuse folder 'folder: cannot read this file of roles' 3
@@ -428,7 +453,7 @@ case_nobody()
 		expect_none
 	done
 	"${BLINKSORT[@]}" whole -o out --roles=read:0 2>err.0 && fail "taken"
-	expect_match '--roles: only with --cluster or --nodes' err.0
+	expect_match '--roles: only with --cluster, --nodes or --suppose' err.0
 }
 
 # expect_ended VICTIM: all other ranks say that this one is at fault, and nothing
@@ -532,6 +557,7 @@ case_input_fails()
 check overlaps case_overlaps
 check single case_single
 check all case_all
+check predicted case_predicted
 check shapes case_shapes
 check record_sizes case_record_sizes
 check small case_small

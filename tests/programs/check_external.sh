@@ -403,6 +403,35 @@ case_suppose_too_much()
 	expect_match '"refused": "it has at most 4096 ranks"' "$STDOUT"
 }
 
+# Roles that are chosen may be given, with the same times.  test_roles_choice.c
+# tests the arithmetic.
+case_suppose_roles()
+{
+	local options=(-S 1G --threads=2 --link-rate=1Gbit --explain
+		--disk-rates=1G:1G:1500M) chosen
+	local ranks=12:1000000000,readers=4,keepers=3,storage=400000000
+
+	expect_sorted "${options[@]}" --suppose="$ranks" --roles=auto
+	expect_match '^roles     3 ranks read' "$STDOUT"
+	expect_match '^roles     [0-9]+ ranks sort:$' "$STDOUT"
+	expect_match '^          output .*; limited by the (disk|link)$' \
+		"$STDOUT"
+	chosen=$(sed -n 's/^roles     chosen: --roles=//p' "$STDOUT")
+	expect_said "$chosen" "p['roles']" "${options[@]}" \
+		--suppose="$ranks" --roles=auto
+	expect_said "$(said "None, p['predicted_passes'], p['role_groups']" \
+		"${options[@]}" --suppose="$ranks" --roles="$chosen")" \
+		"None, p['predicted_passes'], p['role_groups']" \
+		"${options[@]}" --suppose="$ranks" --roles=auto
+	expect_said "None []" "p['roles'], p['role_groups']" "${options[@]}" \
+		--suppose="$ranks"
+	# What fits into memory is sorted there by all, unless roles are given.
+	expect_said True "p['fits']" "${options[@]}" --suppose=12:1000 \
+		--roles=auto
+	expect_said False "p['fits']" "${options[@]}" --suppose=12:1000 \
+		--roles=keep:0
+}
+
 # A rank may have more records than a sort in memory could number: then it sorts
 # beyond memory, whatever memory there is.
 case_suppose_many_records()
@@ -429,7 +458,8 @@ case_members()
 	cp "$STDOUT" documents
 	expect_sorted in -o out "${LITTLE[@]}" -T one --json --explain
 	cat "$STDOUT" >>documents
-	expect_sorted --explain --suppose=9:1000000000 -S 1G --json
+	expect_sorted --explain --suppose=9:1000000000 -S 1G --json \
+		--roles=read:0
 	cat "$STDOUT" >>documents
 	expect_sorted --explain --json --link-rate=1G \
 		--suppose=9:1000,memory-read=1000000,memory-copy=1000000
@@ -456,6 +486,7 @@ check suppose_edge case_suppose_edge
 check suppose_too_much case_suppose_too_much
 check suppose_many_records case_suppose_many_records
 check suppose_in_memory case_suppose_in_memory
+check suppose_roles case_suppose_roles
 check members case_members
 
 # --- how much memory ------------------------------------------------------------

@@ -339,10 +339,18 @@ from 1 to 4096" blinksort --explain --suppose=3:5,mtu=576,senders=0
 	for suppose in mtu '' link=1 =1; do
 		refused "--suppose=3:5,$suppose: '${suppose%=*}' is not mtu, \
 overhead, latency-ns, senders, receivers, shared-cpus, memory-read, memory-copy, \
-start-ns or compressed, with =NUMBER" blinksort --explain --suppose="3:5,$suppose"
+start-ns, compressed, readers, keepers or storage, with =NUMBER" blinksort --explain --suppose="3:5,$suppose"
 	done
 	refused "--suppose=3:5,mtu=576,mtu=1500: mtu is given twice" \
 		blinksort --explain --suppose=3:5,mtu=576,mtu=1500
+	refused "--roles: 129 ranks: more than 128 all have all roles" \
+		blinksort --explain --suppose=129:99999999999 --roles=auto
+	refused "--roles: 5000 ranks: more than 128 all have all roles" \
+		blinksort --explain --suppose=5000:99999999999 --roles=read:1
+	refused "--roles: there is no rank 3: ranks are numbered from 0 to 2" \
+		blinksort --explain --suppose=3:99999999999 --roles=read:3
+	refused "--roles: auto needs --disk-rates and --link-rate" \
+		blinksort --explain --suppose=3:99999999999 --roles=auto
 	refused "--suppose: more than 32 TiB for each rank" \
 		blinksort --explain --suppose=2:9223372036854775807
 	for rate in 0 fast 7bit 25GBit 1.5Gbit 99999999999Tbit; do

@@ -32,7 +32,7 @@ blinksort-plan-1 blinksort in -o out --explain --json
 blinksort-plan-1 blinksort in -o out --explain --json -S 10M
 blinksort-plan-1 blinksort --explain --json --suppose=4:1000 --link-rate=1G
 blinksort-plan-1 blinksort --explain --json --suppose=4:1000000000 -S 100M \
-	--threads=1 --link-rate=1G --disk-rates=1G:1G:1G
+	--threads=1 --link-rate=1G --disk-rates=1G:1G:1G --roles=auto
 blinkprobe-memory-1 blinkprobe memory --area=64K --bytes=64K
 blinkprobe-memory-1 blinkprobe memory --area=64K --bytes=64K --cpu-node=0 \
 	--memory-node=0

@@ -136,7 +136,10 @@ static void predict_rank(uint64_t both, uint64_t link)
 		.record_count = 8 * GB / 100,
 		.memory_bytes = GB,
 		.worker_count = 2,
-		.ranks = { .rank_count = 4, .part_records = 8 * GB / 100 },
+		.ranks = { .rank_count = 4,
+			   .taker_count = 3,
+			   .own_records = 8 * GB / 100,
+			   .part_records = 8 * GB / 100 },
 	};
 	const struct external_rates rates = {
 		.read = both,
@@ -181,7 +184,7 @@ static void external_model__a_fast_link_does_not(void **state)
 /* One process alone sends nothing. */
 static void external_model__no_link_without_ranks(void **state)
 {
-	const struct external_rates rates = { GB, GB, GB, 1 };
+	const struct external_rates rates = { GB, GB, GB, 1, 0 };
 
 	(void)state;
 	external_model_forecast(&forecast, &plan, &request, &rates);
@@ -193,11 +196,13 @@ static void external_model__no_link_without_ranks(void **state)
 static void external_model__a_rank_writes_its_share(void **state)
 {
 	struct external_request rank_request = request;
-	const struct external_rates rates = { GB, GB, GB, GB / 100 };
+	const struct external_rates rates = { GB, GB, GB, GB / 100, 0 };
 	struct external_plan rank_plan;
 
 	(void)state;
 	rank_request.ranks.rank_count = 4;
+	rank_request.ranks.taker_count = 3;
+	rank_request.ranks.own_records = 8 * GB / 100;
 	rank_request.ranks.part_records = 2 * GB / 100;
 	assert_int_equal(external_plan_make(&rank_plan, &rank_request), 0);
 	external_model_forecast(&forecast, &rank_plan, &rank_request, &rates);

@@ -231,8 +231,8 @@ static int compare(const struct peer *peer, const struct peer *own,
 	    (own->hello->shared_records == CLUSTER_NOT_SHARED))
 		return differs_in_name(peer, own->rank, "shared-input",
 				       failure);
-	/* A rank that does not read has opened nothing; check_roles() has a
-	 * word for that. */
+	/* A rank that does not read has opened nothing; cluster_check_roles()
+	 * has a word for that. */
 	if (reads(peer->hello) && reads(own->hello) &&
 	    peer->hello->shared_records != own->hello->shared_records)
 		return failure_set(
@@ -411,9 +411,8 @@ uint64_t cluster_needed_bytes(const struct cluster_hello *hello,
 	return needed_bytes(&agreement, hello, node_count);
 }
 
-/* Each role has a rank.  *is_plain: all ranks have all roles. */
-static int check_roles(const struct cluster_hello *hellos, unsigned node_count,
-		       bool *is_plain, struct failure *failure)
+int cluster_check_roles(const struct cluster_hello *hellos, unsigned node_count,
+			bool *is_plain, struct failure *failure)
 {
 	uint64_t any = 0, all = CLUSTER_ROLES_ALL;
 
@@ -540,7 +539,7 @@ int cluster_agree(struct cluster_agreement *agreement,
 		if (i > own)
 			agreement->higher_count += hellos[i].record_count;
 	}
-	if (check_roles(hellos, node_count, &is_plain, failure) < 0 ||
+	if (cluster_check_roles(hellos, node_count, &is_plain, failure) < 0 ||
 	    agree_by_reference(agreement, hellos, node_count, names, failure) <
 		    0)
 		return -EINVAL;
@@ -660,4 +659,63 @@ unsigned cluster_keepers_parts(const struct cluster_hello *hellos,
 		goes_on = keeper[i] == rank;
 	}
 	return parts;
+}
+
+/* --- what a rank has to do beyond memory -----------------------------------
+ */
+
+/* All ranks plan for as many records as the one has that reads or keeps most,
+ * so that their pieces and blocks suit each other. */
+static void count_runs(const struct cluster_hello *hellos, unsigned node_count,
+		       unsigned own, struct external_ranks *ranks)
+{
+	uint64_t kept[RANK_NODES_MAX] = { 0 };
+	uint16_t keeper[RANK_NODES_MAX];
+
+	cluster_keepers_choose(hellos, node_count, keeper);
+	for (unsigned i = 0; i < node_count; i++) {
+		uint64_t records = hellos[i].record_count;
+
+		kept[keeper[i]] += records;
+		ranks->own_records = MAX(ranks->own_records, records);
+		ranks->planned_records =
+			MAX(ranks->planned_records, kept[keeper[i]]);
+		if (!cluster_keepers_is_source(hellos, keeper, i) ||
+		    keeper[i] != own)
+			continue;
+		ranks->giver_count++;
+		ranks->kept_records += records;
+		ranks->kept_most = MAX(ranks->kept_most, records);
+	}
+	if (!has(&hellos[own], CLUSTER_ROLE_READ))
+		ranks->own_records = 0;
+}
+
+struct external_ranks cluster_work_of(const struct cluster_hello *hellos,
+				      unsigned node_count, unsigned own,
+				      bool shares_input)
+{
+	uint64_t whole = 0;
+	struct external_ranks ranks = {
+		.rank_count = node_count,
+		.takes_nothing = !has(&hellos[own], CLUSTER_ROLE_SORT),
+		.gives_runs = !has(&hellos[own], CLUSTER_ROLE_KEEP),
+		.shares_input = shares_input,
+	};
+
+	for (unsigned i = 0; i < node_count; i++) {
+		ranks.keeper_count += has(&hellos[i], CLUSTER_ROLE_KEEP);
+		ranks.taker_count +=
+			i != own && has(&hellos[i], CLUSTER_ROLE_SORT);
+		/* The files of a shared input are the whole input. */
+		if (i == own && !shares_input)
+			ranks.input_begin = whole;
+		whole += hellos[i].record_count;
+	}
+	ranks.part_records = whole / MAX(1, external_ranks_takers(&ranks));
+	if (shares_input)
+		ranks.records_max =
+			input_division_records_max(whole, node_count);
+	count_runs(hellos, node_count, own, &ranks);
+	return ranks;
 }

@@ -14,6 +14,7 @@
 
 #include "base/failure.h"
 #include "cluster/agreement/cluster_roles.h"
+#include "external/plan/external_plan.h"
 #include "kernels/splitters.h"
 #include "record/record.h"
 
@@ -131,6 +132,11 @@ int cluster_agree(struct cluster_agreement *agreement,
 		  unsigned own, const char *const *names,
 		  struct failure *failure);
 
+/* Do all roles have a rank?  *is_plain: all ranks have all of them.  0, or
+ * -EINVAL with *failure filled. */
+int cluster_check_roles(const struct cluster_hello *hellos, unsigned node_count,
+			bool *is_plain, struct failure *failure);
+
 /* The memory that a rank needs to sort in memory, if whole_count records are
  * divided equally among node_count ranks; UINT64_MAX: it has too many for that.
  * The function uses the hello's shape, number of records, input's bytes and
@@ -161,5 +167,11 @@ bool cluster_keepers_is_source(const struct cluster_hello *hellos,
 unsigned cluster_keepers_parts(const struct cluster_hello *hellos,
 			       unsigned node_count, const uint16_t *keeper,
 			       unsigned rank);
+
+/* What the rank has to do of a sort beyond memory, by the roles and the inputs
+ * of all ranks: they may be supposed (roles_choice.h). */
+struct external_ranks cluster_work_of(const struct cluster_hello *hellos,
+				      unsigned node_count, unsigned own,
+				      bool shares_input);
 
 #endif /* CLUSTER_AGREE_H */

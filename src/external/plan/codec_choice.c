@@ -51,7 +51,10 @@ static void look_ahead(struct external_forecast *outlook,
 	double merged = (double)work->merged_bytes;
 	double stored = spilled * costs->ratio;
 	double decode = costs->encode / DECODE_PART;
-	const struct external_rates rates = { .link = work->link };
+	unsigned others = MAX(1, work->rank_count) - 1;
+	/* A rank's own part does not pass its link. */
+	double part = (double)others / (others + 1);
+	double link_ns = work->link > 0 ? 1e9 * part / (double)work->link : 0;
 	const double runs[EXTERNAL_LIMITS] = {
 		[EXTERNAL_DISK] = costs->disk * (whole + stored),
 		[EXTERNAL_CPU] = costs->sort * whole + costs->encode * spilled,
@@ -64,8 +67,7 @@ static void look_ahead(struct external_forecast *outlook,
 	const double output[EXTERNAL_LIMITS] = {
 		[EXTERNAL_DISK] = costs->disk * (stored + whole),
 		[EXTERNAL_CPU] = costs->sort * whole + decode * spilled,
-		[EXTERNAL_LINK] = external_model_link_ns(
-			&rates, work->rank_count, stored + whole - spilled),
+		[EXTERNAL_LINK] = link_ns * (stored + whole - spilled),
 	};
 
 	*outlook = (struct external_forecast){ 0 };

@@ -55,25 +55,26 @@ void external_model_set_pass(struct pass_forecast *pass,
 	pass->ns = pass->limits_ns[pass->limit];
 }
 
-/* The bytes of a rank that pass its link: its own part stays here. */
-static double passing_bytes(unsigned rank_count, double bytes)
-{
-	return rank_count <= 1 ? 0 : bytes * (rank_count - 1) / rank_count;
-}
-
-double external_model_link_ns(const struct external_rates *rates,
-			      unsigned rank_count, double bytes)
-{
-	if (rates->link == 0)
-		return 0;
-	return NS_PER_S * passing_bytes(rank_count, bytes) /
-	       (double)rates->link;
-}
-
-/* What a pass reads and writes, and what passes the link each way. */
+/* What a pass reads and writes, and what passes the link, the way on which more
+ * does. */
 struct pass_bytes {
 	double read, written, sent;
 };
+
+/* All ranks' inputs or outputs, of which this rank moves so many bytes, lie on
+ * one file system, and not on the disk. */
+static double storage_ns(const struct external_ranks *ranks, double size,
+			 const struct external_rates *rates, double *bytes)
+{
+	double whole = (double)ranks->part_records * size *
+		       external_ranks_takers(ranks);
+	double ns = *bytes > 0 ? NS_PER_S * MAX(*bytes, whole) /
+					 (double)rates->storage
+			       : 0;
+
+	*bytes = 0;
+	return ns;
+}
 
 /* Reads that are not large take longer than their bytes. */
 static double reads_ns(const struct external_plan *plan,
@@ -93,25 +94,30 @@ static void forecast_pass(struct external_forecast *forecast,
 			  const struct pass_bytes *bytes)
 {
 	struct pass_forecast *pass = &forecast->passes[number];
-	double ns[EXTERNAL_LIMITS] = { 0 }, more_ns = 0;
+	double ns[EXTERNAL_LIMITS] = { 0 }, more_ns = 0, shared_ns = 0;
+	double read = bytes->read, written = bytes->written;
 
 	pass->name = external_pass_name(number);
 	pass->read_bytes = (uint64_t)bytes->read;
 	pass->written_bytes = (uint64_t)bytes->written;
-	pass->sent_bytes =
-		(uint64_t)passing_bytes(plan->rank_count, bytes->sent);
+	pass->sent_bytes = (uint64_t)bytes->sent;
 	if (rates->both == 0)
 		return;
 	/* Threads wait for small reads, too. */
 	if (number != EXTERNAL_RUNS)
 		more_ns = reads_ns(plan, rates, bytes->read);
+	if (rates->storage > 0 && number != EXTERNAL_MERGES)
+		shared_ns =
+			storage_ns(&request->ranks, request->shape.size, rates,
+				   number == EXTERNAL_RUNS ? &read : &written);
 	ns[EXTERNAL_DISK] =
-		disk_ns(rates, bytes->read, bytes->written) + more_ns;
+		MAX(shared_ns, disk_ns(rates, read, written) + more_ns);
 	ns[EXTERNAL_CPU] =
 		cpu_ns(plan, request, MAX(bytes->read, bytes->written)) +
 		more_ns;
-	ns[EXTERNAL_LINK] =
-		external_model_link_ns(rates, plan->rank_count, bytes->sent);
+	if (rates->link > 0)
+		ns[EXTERNAL_LINK] =
+			NS_PER_S * bytes->sent / (double)rates->link;
 	external_model_set_pass(pass, ns);
 	forecast->ns += pass->ns;
 }
@@ -126,11 +132,40 @@ static uint64_t fill_ns(const struct external_plan *plan,
 
 	/* A disk may read faster alone than it reads and writes together:
 	 * nothing is lost then. */
-	if (plan->spilled_records == 0 || rates->both <= rates->read)
+	if (rates->both <= rates->read)
 		return 0;
 	return (uint64_t)MIN(PASS_NS_MAX, bytes * NS_PER_S *
 						  (1 / (double)rates->read -
 						   1 / (double)rates->both));
+}
+
+/* Of many ranks, each does what its roles say.  A keeper has runs of others on
+ * its disk, but not what memory holds of its own; it sends each rank that sorts
+ * its part. */
+static void set_by_roles(const struct external_plan *plan,
+			 const struct external_request *request,
+			 struct pass_bytes *runs, struct pass_bytes *output)
+{
+	const struct external_ranks *ranks = &request->ranks;
+	double size = request->shape.size;
+	double own = (double)ranks->own_records * size;
+	double got = (double)ranks->kept_records * size;
+	double held = (double)(request->record_count - plan->spilled_records);
+	double spilled = MAX(0, own - held * size) + got;
+	double part = (double)ranks->part_records * size;
+
+	if (ranks->takes_nothing)
+		part = 0;
+	*runs = (struct pass_bytes){ own, spilled, got };
+	*output = (struct pass_bytes){ spilled, part, part };
+	if (ranks->gives_runs) {
+		runs->written = output->read = 0;
+		runs->sent = own;
+		return;
+	}
+	output->sent = MAX(
+		(own + got) * ranks->taker_count / external_ranks_takers(ranks),
+		part * (plan->keeper_count - 1) / plan->keeper_count);
 }
 
 void external_model_forecast(struct external_forecast *forecast,
@@ -140,9 +175,10 @@ void external_model_forecast(struct external_forecast *forecast,
 {
 	double size = request->shape.size;
 	double whole = (double)request->record_count * size;
-	double part = (double)request->ranks.part_records * size;
 	double spilled = (double)plan->spilled_records * size;
-	double merged = (double)plan->merged_records * size;
+	double merged = request->ranks.gives_runs
+				? 0
+				: (double)plan->merged_records * size;
 	struct pass_bytes runs = { .read = whole, .written = spilled };
 	struct pass_bytes merges = { .read = merged, .written = merged };
 	struct pass_bytes output = { .read = spilled, .written = whole };
@@ -152,15 +188,14 @@ void external_model_forecast(struct external_forecast *forecast,
 		runs.read = 2.0 * PAGE_BYTES * (double)request->record_count;
 		output.read = whole;
 	}
-	/* It sends of what it has, and gets of its part. */
-	if (plan->rank_count > 1) {
-		output.written = part;
-		output.sent = MAX(whole, part);
-	}
+	if (plan->rank_count > 1)
+		set_by_roles(plan, request, &runs, &output);
 	*forecast = (struct external_forecast){ 0 };
 	forecast_pass(forecast, EXTERNAL_RUNS, plan, request, rates, &runs);
 	forecast_pass(forecast, EXTERNAL_MERGES, plan, request, rates, &merges);
 	forecast_pass(forecast, EXTERNAL_OUTPUT, plan, request, rates, &output);
+	if (runs.read == 0 || runs.written == 0 || rates->storage > 0)
+		return;
 	forecast->passes[EXTERNAL_RUNS].ns += fill_ns(plan, request, rates);
 	forecast->ns += fill_ns(plan, request, rates);
 }

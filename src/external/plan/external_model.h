@@ -10,7 +10,8 @@
  *
  * Ranks that merge together send each other the blocks of their runs in the
  * last pass (external_rank.h): of what a rank has and of what it gets, all but
- * its own part passes its link, while its disks and its threads work.
+ * its own part passes its link, while its disks and its threads work.  Runs
+ * that a rank does not keep pass its link and the keeper's in the first pass.
  */
 #ifndef EXTERNAL_MODEL_H
 #define EXTERNAL_MODEL_H
@@ -26,6 +27,9 @@ struct external_rates {
 	/* What this rank's link brings in and takes out at once, each way; 0:
 	 * there is none, or it is not known. */
 	uint64_t link;
+	/* What the file system moves that all ranks' inputs and outputs lie on,
+	 * for all of them together; 0: they lie on the disk. */
+	uint64_t storage;
 };
 
 enum external_pass {
@@ -63,12 +67,6 @@ struct external_forecast {
  */
 void external_model_set_pass(struct pass_forecast *pass,
 			     const double ns[EXTERNAL_LIMITS]);
-
-/* How long a rank's link takes to send `bytes` of records, and to receive as
- * many at the same time; the rank's own part of them does not pass the link.  0
- * if the rate is not known, or the rank is alone. */
-double external_model_link_ns(const struct external_rates *rates,
-			      unsigned rank_count, double bytes);
 
 struct external_plan;
 struct external_request;

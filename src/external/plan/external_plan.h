@@ -36,8 +36,9 @@ struct external_ranks {
 	unsigned rank_count;
 	uint64_t part_records;
 	/* Ranks among these that keep runs (0: all), and other ranks than this
-	 * one that get a part of the merge. */
+	 * one that get a part of the merge; does this one get none? */
 	unsigned keeper_count, taker_count;
+	bool takes_nothing;
 	/* This one keeps no runs, and gives its own to another rank.  Or it
 	 * keeps those of other ranks (kept_runs.h), beside its own: how many
 	 * ranks, records of all of them together, and of the one that has most.
@@ -48,14 +49,21 @@ struct external_ranks {
 	/* The number of this one's first record in the input of all. */
 	uint64_t input_begin;
 	/* Records of the rank with the largest input: all of them plan for so
-	 * many, so that their pieces and blocks suit each other. */
-	uint64_t planned_records;
+	 * many, so that their pieces and blocks suit each other.  Forecasts are
+	 * of own_records: the same, or 0 of a rank that reads nothing. */
+	uint64_t planned_records, own_records;
 	/* All ranks read the same files: this one plans for planned_records of
 	 * them, reads what is given to external_rank.claims, and has an index
 	 * for records_max. */
 	bool shares_input;
 	uint64_t records_max;
 };
+
+/* All ranks that get a part. */
+static inline unsigned external_ranks_takers(const struct external_ranks *ranks)
+{
+	return ranks->taker_count + !ranks->takes_nothing;
+}
 
 struct external_request {
 	struct record_shape shape;

@@ -260,12 +260,19 @@ static int check_cluster(struct options *options, struct failure *failure)
 
 	if (error)
 		return error;
-	if (options_given(reader, CLUSTER_OPTION_LINK_RATE) &&
-	    options->cluster.kind == CLUSTER_NONE &&
-	    !options_given(reader, OPTION_SUPPOSE))
+	for (int id = CLUSTER_OPTION_LINK_RATE; id <= CLUSTER_OPTION_ROLES;
+	     id++)
+		if (options_given(reader, id) &&
+		    options->cluster.kind == CLUSTER_NONE &&
+		    !options_given(reader, OPTION_SUPPOSE))
+			return options_refuse_entry(
+				reader, id, failure,
+				"only with --cluster, --nodes or --suppose");
+	if (options->cluster.config.roles.is_auto &&
+	    options->cluster.kind != CLUSTER_NONE)
 		return options_refuse_entry(
-			reader, CLUSTER_OPTION_LINK_RATE, failure,
-			"only with --cluster, --nodes or --suppose");
+			reader, CLUSTER_OPTION_ROLES, failure,
+			"auto only with --suppose, which prints roles to give");
 	for (int id = OPTION_BATCH_SIZE; id <= OPTION_EXPLAIN; id++)
 		if (options_given(reader, id) &&
 		    options->cluster.kind != CLUSTER_NONE)
@@ -414,6 +421,8 @@ static int suppose(struct options *options, struct sorter_result *result,
 	int error;
 
 	external->sort = &options->config;
+	if (options_given(&options->reader, CLUSTER_OPTION_ROLES))
+		options->suppose.choice.roles = &options->cluster.config.roles;
 	error = suppose_options_explain(&options->suppose, external,
 					&options->in_memory,
 					&options->explanation, failure);
@@ -457,7 +466,8 @@ static int explain(const struct options *options,
 
 	if (is_external)
 		explain_report_external(&options->external.config,
-					&options->explanation, result, json);
+					&options->explanation,
+					&options->suppose.choice, result, json);
 	else
 		explain_report_memory(&options->in_memory, json);
 	status = stdout_finish();

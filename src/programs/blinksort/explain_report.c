@@ -12,6 +12,7 @@
 #include "base/format.h"
 #include "programs/blinksort/external_options.h"
 #include "programs/blinksort/external_report.h"
+#include "programs/blinksort/sort_report.h"
 
 /* The longest time that is printed as a number of ns, of 64 bits. */
 #define NS_MAX 1e18
@@ -216,6 +217,27 @@ static void print_time(uint64_t ns, const struct pass_forecast *passes,
 			print_pass(&passes[p]);
 }
 
+/* What each kind of rank does, and why the passes take that long. */
+static void print_roles(const struct roles_choice *choice)
+{
+	if (choice->list[0])
+		printf("roles     chosen: --roles=%s\n", choice->list);
+	for (unsigned roles = 1; roles <= CLUSTER_ROLES_ALL; roles++) {
+		const struct roles_group *group = &choice->groups[roles];
+
+		if (group->rank_count == 0)
+			continue;
+		printf("roles     %u ranks", group->rank_count);
+		for (enum cluster_role r = 0; r < CLUSTER_ROLES; r++)
+			if (cluster_roles_have(roles, r))
+				printf(" %s", cluster_role_name(r));
+		puts(":");
+		for (unsigned p = 0; p < EXTERNAL_PASSES; p++)
+			if (group->forecast.passes[p].ns > 0)
+				print_pass(&group->forecast.passes[p]);
+	}
+}
+
 static void print_disk(const struct external_rates *rates)
 {
 	struct texts t;
@@ -259,6 +281,7 @@ static void print_holes(const struct sorter_config *sort)
 
 static void print_external(const struct external_config *config,
 			   const struct external_explanation *explanation,
+			   const struct roles_choice *choice,
 			   const struct sorter_result *result)
 {
 	char refusal[REFUSAL_BYTES];
@@ -275,6 +298,7 @@ static void print_external(const struct external_config *config,
 			print_link(&explanation->rates);
 		print_time(explanation->forecast.ns,
 			   explanation->forecast.passes, EXTERNAL_PASSES);
+		print_roles(choice);
 	}
 	print_holes(config->sort);
 	if (explanation->refused)
@@ -403,8 +427,32 @@ static void print_refused(const struct external_explanation *explanation)
 		printf("null");
 }
 
+static void print_roles_json(const struct roles_choice *choice)
+{
+	const char *quote = choice->list[0] ? "\"" : "", *comma = "";
+
+	printf(", \"roles\": %s%s%s, \"role_groups\": [", quote,
+	       choice->list[0] ? choice->list : "null", quote);
+	for (unsigned roles = 0; roles <= CLUSTER_ROLES_ALL; roles++) {
+		const struct roles_group *group = &choice->groups[roles];
+
+		if (group->rank_count == 0)
+			continue;
+		printf("%s{\"ranks\": %u", comma, group->rank_count);
+		sort_report_roles(roles);
+		printf(", ");
+		external_report_forecast(group->forecast.ns,
+					 group->forecast.passes,
+					 EXTERNAL_PASSES);
+		putchar('}');
+		comma = ", ";
+	}
+	putchar(']');
+}
+
 static void print_external_json(const struct external_config *config,
-				const struct external_explanation *explanation)
+				const struct external_explanation *explanation,
+				const struct roles_choice *choice)
 {
 	const struct external_plan *plan = &explanation->plan;
 	const struct external_request *request = &explanation->request;
@@ -454,6 +502,7 @@ static void print_external_json(const struct external_config *config,
 	printf(", ");
 	external_report_forecast(explanation->forecast.ns,
 				 explanation->forecast.passes, EXTERNAL_PASSES);
+	print_roles_json(choice);
 	puts("}");
 }
 
@@ -470,10 +519,11 @@ void explain_report_memory(const struct memory_explanation *explanation,
 
 void explain_report_external(const struct external_config *config,
 			     const struct external_explanation *explanation,
+			     const struct roles_choice *choice,
 			     const struct sorter_result *result, bool json)
 {
 	if (json)
-		print_external_json(config, explanation);
+		print_external_json(config, explanation, choice);
 	else
-		print_external(config, explanation, result);
+		print_external(config, explanation, choice, result);
 }

@@ -4,6 +4,7 @@
 #ifndef EXPLAIN_REPORT_H
 #define EXPLAIN_REPORT_H
 
+#include "cluster/external/roles_choice.h"
 #include "cluster/memory/memory_model.h"
 #include "external/external_sort.h"
 
@@ -25,6 +26,7 @@ void explain_report_memory(const struct memory_explanation *explanation,
  * would take. */
 void explain_report_external(const struct external_config *config,
 			     const struct external_explanation *explanation,
+			     const struct roles_choice *choice,
 			     const struct sorter_result *result, bool json);
 
 #endif /* EXPLAIN_REPORT_H */

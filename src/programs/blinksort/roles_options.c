@@ -85,6 +85,9 @@ int roles_options_take(struct options_reader *reader,
 {
 	int error;
 
+	roles->is_auto = strcmp(reader->value, "auto") == 0;
+	if (roles->is_auto)
+		return 0;
 	if (!strchr(reader->value, ':'))
 		return read_file(reader->value, roles, failure);
 	error = cluster_roles_add_list(roles, reader->value);

@@ -7,8 +7,9 @@
 #include "base/options.h"
 #include "cluster/agreement/cluster_roles.h"
 
-/* The value of the option just returned: with a ':' it is a list, else the name
- * of a file with an entry a line.  0, or -errno with *failure filled. */
+/* The value of the option just returned: with a ':' it is a list, else "auto"
+ * or the name of a file with an entry a line.  0, or -errno with *failure
+ * filled. */
 int roles_options_take(struct options_reader *reader,
 		       struct cluster_roles *roles, struct failure *failure);
 

@@ -184,7 +184,7 @@ static void print_clock(const struct cluster_result *result,
 			   (int64_t)bound_ns);
 }
 
-static void print_roles(unsigned roles)
+void sort_report_roles(unsigned roles)
 {
 	const char *comma = "";
 
@@ -211,7 +211,7 @@ static void print_rank(const struct sorter_config *config,
 			printf(", \"%s\": %" PRIu64, name, report->figures[i]);
 	}
 	print_clock(result, report);
-	print_roles(result->roles[rank]);
+	sort_report_roles(result->roles[rank]);
 	print_checksum("checksum", config->checksum,
 		       cluster_report_checksum(report));
 	fputs(", \"passes\": ", stdout);

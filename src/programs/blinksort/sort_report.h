@@ -25,4 +25,7 @@ void sort_report_cluster(const struct sorter_config *config,
 			 const struct cluster_result *result,
 			 const struct mpi_report *mpi, bool as_json);
 
+/* The member "roles", behind another one. */
+void sort_report_roles(unsigned roles);
+
 #endif /* SORT_REPORT_H */

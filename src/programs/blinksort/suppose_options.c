@@ -44,6 +44,9 @@ static const struct {
 	{ "memory-copy", 1, INT64_MAX, FIELD(memory.memory_copy) },
 	{ "start-ns", 0, INT64_MAX, FIELD(memory.start_ns) },
 	{ "compressed", 1, 100, FIELD(memory.compressed_percent) },
+	{ "readers", 1, RANK_NODES_MAX, FIELD(choice.readers_max) },
+	{ "keepers", 1, RANK_NODES_MAX, FIELD(choice.keepers_max) },
+	{ "storage", 1, INT64_MAX, FIELD(storage) },
 };
 
 /* word is NAME=NUMBER; *given has a bit for each name that was given. */
@@ -72,8 +75,8 @@ static int take_supposed(struct options_reader *reader, char *word,
 	return options_refuse(reader, failure,
 			      "'%s' is not mtu, overhead, latency-ns, senders, "
 			      "receivers, shared-cpus, memory-read, "
-			      "memory-copy, start-ns or compressed, with "
-			      "=NUMBER",
+			      "memory-copy, start-ns, compressed, readers, "
+			      "keepers or storage, with =NUMBER",
 			      name);
 }
 
@@ -118,6 +121,8 @@ int suppose_options_take(struct options_reader *reader,
 		.overhead_bytes = UINT64_MAX,
 		.latency_ns = UINT64_MAX,
 		.memory = { .compressed_percent = 50 },
+		.choice = { .readers_max = UINT64_MAX,
+			    .keepers_max = UINT64_MAX },
 	};
 	error = take_words(reader, words, suppose, failure);
 	free(words);
@@ -270,12 +275,13 @@ static void forecast_memory(const struct suppose_options *suppose,
 	memory_model_forecast(&in_memory->forecast, &memory);
 }
 
-int suppose_options_explain(const struct suppose_options *suppose,
+int suppose_options_explain(struct suppose_options *suppose,
 			    const struct external_config *config,
 			    struct memory_explanation *in_memory,
 			    struct external_explanation *explanation,
 			    struct failure *failure)
 {
+	const struct cluster_roles *roles = suppose->choice.roles;
 	unsigned ranks = suppose->memory.rank_count;
 	uint64_t whole = suppose->memory.whole_records;
 	uint64_t count = DIV_ROUND_UP(whole, ranks);
@@ -289,13 +295,16 @@ int suppose_options_explain(const struct suppose_options *suppose,
 				   "more than 32 TiB for each rank");
 	if (ranks > 1) {
 		supposed.ranks.rank_count = ranks;
+		supposed.ranks.taker_count = ranks - 1;
 		supposed.ranks.part_records = supposed.ranks.planned_records =
-			count;
+			supposed.ranks.own_records = count;
 	}
+	supposed.rates.storage = suppose->storage;
 	supposed.in_memory_bytes = least_bytes(suppose, config->sort, count);
 	error = external_sort_suppose(&supposed, count, explanation, failure);
 	/* A sort in memory may suffice where one in runs does not. */
-	fits = fits_in_memory(suppose, config->sort, &explanation->request);
+	fits = (!roles || roles->is_auto) &&
+	       fits_in_memory(suppose, config->sort, &explanation->request);
 	*in_memory = (struct memory_explanation){
 		.result = describe(suppose, &explanation->request),
 		.rank_count = ranks,
@@ -310,5 +319,10 @@ int suppose_options_explain(const struct suppose_options *suppose,
 	in_memory->result.place = SORT_BEYOND_MEMORY;
 	explanation->whole_records = whole;
 	explanation->refused = find_refusal(&explanation->request);
-	return error;
+	if (error || !roles)
+		return error;
+	suppose->choice.whole_records = whole;
+	suppose->choice.rank_count = ranks;
+	return roles_choice_make(&suppose->choice, &supposed, explanation,
+				 failure);
 }

@@ -16,6 +16,9 @@ struct suppose_options {
 	uint64_t mtu_bytes, sending_cpus, receiving_cpus;
 	uint64_t overhead_bytes, latency_ns;
 	uint64_t shared_cpus; /* of all ranks; 0: each has its own */
+	uint64_t storage;     /* as in external_rates */
+	/* Its roles are NULL if none were given. */
+	struct roles_choice choice;
 };
 
 /* Take the value of --suppose: RANKS:RECORDS[,NAME=NUMBER]...  0 or -errno with
@@ -28,9 +31,9 @@ int suppose_options_take(struct options_reader *reader,
  * All options have been read: plan for the rank that has most.  The result in
  * *in_memory says what a sort in memory would take, and its place whether that
  * suffices; if so, it also has what is predicted, and if not, *explanation is
- * filled.  0 or -errno with *failure filled.
+ * filled, and the choice of roles.  0 or -errno with *failure filled.
  */
-int suppose_options_explain(const struct suppose_options *suppose,
+int suppose_options_explain(struct suppose_options *suppose,
 			    const struct external_config *config,
 			    struct memory_explanation *in_memory,
 			    struct external_explanation *explanation,
