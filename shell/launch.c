@@ -72,26 +72,13 @@ static void send_start(struct client *client, struct client_node *node)
 }
 
 static void send_job_request(struct client *client, struct client_node *node,
-			     enum wire_type type)
+			     enum wire_type type, size_t length_bytes)
 {
 	struct wire_job_request request;
 
 	memcpy(request.job, launch_of(client)->job, WIRE_JOB_BYTES);
 	client_send(client, node, type, &request, sizeof(request),
-		    WIRE_SHORT_BYTES);
-}
-
-/* blinkd's reply is never longer than the request.  Where progress is shown,
- * send a long request, so that the reply has room for the end of standard
- * error. */
-static void send_renew(struct client *client, struct client_node *node)
-{
-	struct wire_job_request request;
-
-	memcpy(request.job, launch_of(client)->job, WIRE_JOB_BYTES);
-	client_send(client, node, WIRE_RENEW, &request, sizeof(request),
-		    shows_progress_of(client, node) ? WIRE_LONG_BYTES
-						    : WIRE_SHORT_BYTES);
+		    length_bytes);
 }
 
 static uint32_t part_bytes(const struct launch_stream *stream, unsigned part)
@@ -360,15 +347,22 @@ static void launch_send(struct client *client, struct client_node *node)
 	switch (state->phase) {
 	case LAUNCH_STARTING:
 		if (launch_met_restart(state, node))
-			send_job_request(client, node, WIRE_RENEW);
+			send_job_request(client, node, WIRE_RENEW,
+					 WIRE_SHORT_BYTES);
 		else
 			send_start(client, node);
 		break;
 	case LAUNCH_RUNNING:
-		send_renew(client, node);
+		/* blinkd's reply is never longer than the request.  Where
+		 * progress is shown, it has room for the end of standard error.
+		 */
+		send_job_request(client, node, WIRE_RENEW,
+				 shows_progress_of(client, node)
+					 ? WIRE_LONG_BYTES
+					 : WIRE_SHORT_BYTES);
 		break;
 	case LAUNCH_CANCELLING:
-		send_job_request(client, node, WIRE_CANCEL);
+		send_job_request(client, node, WIRE_CANCEL, WIRE_SHORT_BYTES);
 		break;
 	case LAUNCH_FETCHING:
 		/* The parts that are under way are overdue. */

@@ -132,26 +132,22 @@ cluster_print_node()
 # cluster_report STATUS
 cluster_report()
 {
-	local i text comma=''
+	local i text='' comma=''
 
 	if [[ ! $JSON_WANTED ]]; then
 		cluster_print
 		return
 	fi
-	text=
 	report_json_head nodes "$1"
 	print '{%s, "nodes": [' "$HEAD"
 	for i in "${!NODE_HOST[@]}"; do
-		text=
-		report_field host "${NODE_HOST[i]}"
-		report_field state "${NODE_STATE[i]}"
+		report_fields host "${NODE_HOST[i]}" state "${NODE_STATE[i]}"
 		text+=", \"status\": ${NODE_STATUS[i]}"
-		report_field stderr "${NODE_ERR[i]}"
+		report_fields stderr "${NODE_ERR[i]}"
 		# The node's own document stands as it is.
 		[[ ${NODE_OUT[i]} == '{'* ]] || NODE_OUT[i]=null
-		print '%s\n  {%s, "document": %s}' "$comma" "$text" \
-			"${NODE_OUT[i]%$'\n'}"
-		comma=,
+		text+=", \"document\": ${NODE_OUT[i]%$'\n'}"
+		report_item
 	done
 	print '\n]}\n'
 }

@@ -173,20 +173,17 @@ disks_line()
 
 disks_report_json()
 {
-	local i comma=''
+	local i text comma=''
 
 	print '{"schema": "blinktune-disks-1", "partition_bytes": %d, '\
 '"stripe_kib": %d, "devices": [' $((PART_MIB * DISK_MIB)) "$DISK_STRIPE_KIB"
 	for i in "${!DISKS[@]}"; do
-		json_string "${DISKS[i]}"
-		print '%s{"device": %s, "size_bytes": %d' "$comma" "$JSON" \
-			"${DISK_SIZE[i]}"
-		json_known "${DISK_REFUSED[i]}"
-		print ', "refused": %s' "$JSON"
-		json_known "${DISK_HOLDS[i]}"
-		print ', "destroyed": %s' "$JSON"
-		json_known "${DISK_NOTE[i]}"
-		print ', "note": %s}' "$JSON"
+		text=
+		report_fields device "${DISKS[i]}"
+		text+=", \"size_bytes\": ${DISK_SIZE[i]}"
+		report_fields refused "${DISK_REFUSED[i]}" \
+			destroyed "${DISK_HOLDS[i]}" note "${DISK_NOTE[i]}"
+		print '%s{%s}' "$comma" "$text"
 		comma=', '
 	done
 	print '], "commands": ['
@@ -197,10 +194,8 @@ disks_report_json()
 		print '%s%s' "$comma" "$JSON"
 		comma=', '
 	done
-	print ']'
-	json_known "$STEP_MOUNT"
-	print ', "mount": %s' "$JSON"
-	json_known "$STEP_SORT"
-	print ', "sort": %s}\n' "$JSON"
+	text=
+	report_fields mount "$STEP_MOUNT" sort "$STEP_SORT"
+	print '], %s}\n' "$text"
 	disks_tell_refused
 }

@@ -34,7 +34,7 @@ list_first_line()
 
 list_json()
 {
-	local name text comma=''
+	local name text='' comma=''
 
 	report_json_head list 0
 	print '{%s, "knobs": [' "$HEAD"
@@ -42,23 +42,16 @@ list_json()
 		knob_load "$name"
 		knob_traits "$name"
 		list_first_line "$name"
-		text=''
-		report_field name "$name"
-		report_field summary "$FIRST"
-		report_field lifetime "$LIFETIME"
-		report_field risk "$RISK"
-		print '%s\n  {%s}' "$comma" "$text"
-		comma=,
+		report_fields name "$name" summary "$FIRST" \
+			lifetime "$LIFETIME" risk "$RISK"
+		report_item
 	done
 	print '\n], "profiles": ['
 	comma=
 	for name in "${PROFILES[@]}"; do
 		profile_load "$name"
-		text=
-		report_field name "$name"
-		report_field summary "$PROFILE_SUMMARY"
-		print '%s\n  {%s}' "$comma" "$text"
-		comma=,
+		report_fields name "$name" summary "$PROFILE_SUMMARY"
+		report_item
 	done
 	print '\n]}\n'
 }
@@ -105,22 +98,16 @@ explain_json()
 
 	report_json_head explain 0
 	head=$HEAD
-	report_field knob "$1"
-	report_field explain "$EXPLAIN"
-	report_field lifetime "$LIFETIME"
-	report_field risk "$RISK"
+	report_fields knob "$1" explain "$EXPLAIN" lifetime "$LIFETIME" \
+		risk "$RISK"
 	print '{%s, %s, "targets": [' "$head" "$text"
+	text=
 	for target in "${TARGETS[@]}"; do
-		text=
 		explain_target "$1" "$target"
 		knob_values "$1" "$target"
-		report_field target "${target#-}"
-		report_field now "$VALUE"
-		report_field support "$SUPPORT"
-		report_field why "$WHY"
-		report_field values "$VALUES"
-		print '%s\n  {%s}' "$comma" "$text"
-		comma=,
+		report_fields target "${target#-}" now "$VALUE" \
+			support "$SUPPORT" why "$WHY" values "$VALUES"
+		report_item
 	done
 	print '\n]}\n'
 }

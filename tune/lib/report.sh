@@ -169,11 +169,21 @@ report_results()
 
 # --- JSON --------------------------------------------------------------------
 
-# report_field NAME TEXT: adds it to the caller's text; null for none.
-report_field()
+# report_fields [NAME TEXT]...: adds them to the caller's text; null for none.
+report_fields()
 {
-	json_known "$2"
-	text+=${text:+, }\"$1\":\ $JSON
+	while (($#)); do
+		json_known "$2"
+		text+=${text:+, }\"$1\":\ $JSON
+		shift 2
+	done
+}
+
+# report_item: prints the caller's text, which begins anew, as an object of a list
+report_item()
+{
+	print '%s\n  {%s}' "$comma" "$text"
+	comma=, text=
 }
 
 # report_json_head SCHEMA STATUS: HEAD, the members that documents begin with
@@ -181,33 +191,24 @@ report_json_head()
 {
 	local text=''
 
-	report_field schema "blinktune-$1-1"
-	report_field program blinktune
-	report_field verb "$VERB"
-	report_field root "$ROOT"
-	report_field profile "${PROFILE:-}"
+	report_fields schema "blinktune-$1-1" program blinktune verb "$VERB" \
+		root "$ROOT" profile "${PROFILE:-}"
 	text+=", \"status\": $2"
 	HEAD=$text${JSON_EXTRA:-}
 }
 
 report_json()
 {
-	local i text target comma=''
+	local i text='' comma=''
 
 	report_json_head settings "$1"
 	print '{%s, "settings": [' "$HEAD"
 	for i in "${!R_KNOB[@]}"; do
-		text=
-		target=${R_TARGET[i]#-}
-		report_field knob "${R_KNOB[i]}"
-		report_field target "$target"
-		report_field result "${R_RESULT[i]}"
-		report_field now "${R_NOW[i]}"
-		report_field wanted "${R_WANTED[i]}"
-		report_field original "${R_ORIGINAL[i]}"
-		report_field why "${R_WHY[i]}"
-		print '%s\n  {%s}' "$comma" "$text"
-		comma=,
+		report_fields knob "${R_KNOB[i]}" target "${R_TARGET[i]#-}" \
+			result "${R_RESULT[i]}" now "${R_NOW[i]}" \
+			wanted "${R_WANTED[i]}" original "${R_ORIGINAL[i]}" \
+			why "${R_WHY[i]}"
+		report_item
 	done
 	print '\n]}\n'
 }
@@ -321,34 +322,28 @@ report_plan_acts()
 
 report_plan_json()
 {
-	local i text comma='' line
+	local i text='' comma='' line
 
 	report_json_head plan 0
 	print '{%s, "settings": [' "$HEAD"
 	for i in "${!E_KNOB[@]}"; do
-		text='' line=${E_LINE[i]}
-		report_field knob "${E_KNOB[i]}"
-		report_field target "${E_TARGET[i]#-}"
-		report_field now "${E_NOW[i]}"
-		report_field wanted "${E_WANTED[i]}"
-		report_field goal "${E_GOAL[i]}"
-		report_field support "${E_SUPPORT[i]}"
-		report_field why "${E_WHY[i]}"
-		report_field because "${LINE_BECAUSE[line]}"
-		report_field source "${LINE_SOURCE[line]}"
+		line=${E_LINE[i]}
+		report_fields knob "${E_KNOB[i]}" target "${E_TARGET[i]#-}" \
+			now "${E_NOW[i]}" wanted "${E_WANTED[i]}" \
+			goal "${E_GOAL[i]}" support "${E_SUPPORT[i]}" \
+			why "${E_WHY[i]}" because "${LINE_BECAUSE[line]}" \
+			source "${LINE_SOURCE[line]}"
 		if [[ ${E_NEED[i]} == set ]]; then
 			text+=', "required": true'
 		else
 			text+=', "required": false'
 		fi
-		report_field lifetime "${E_LIFETIME[i]}"
-		report_field risk "${E_RISK[i]}"
 		ACT=
 		[[ ${E_SUPPORT[i]} == unsupported ]] || knob_act "${E_KNOB[i]}" \
 			"${E_TARGET[i]}" "${E_GOAL[i]}"
-		report_field act "$ACT"
-		print '%s\n  {%s}' "$comma" "$text"
-		comma=,
+		report_fields lifetime "${E_LIFETIME[i]}" risk "${E_RISK[i]}" \
+			act "$ACT"
+		report_item
 	done
 	print '\n]}\n'
 }

@@ -120,8 +120,8 @@ strays_json()
 
 	for i in "${!STRAY_PID[@]}"; do
 		text="\"pid\": ${STRAY_PID[i]}"
-		report_field holds "${STRAY_HOLDS[i]}"
-		report_field state "${STRAY_STATE[i]}"
+		report_fields holds "${STRAY_HOLDS[i]}" \
+			state "${STRAY_STATE[i]}"
 		text+=", \"known\": ${STRAY_KNOWN[i]:+true}"
 		[[ ${STRAY_KNOWN[i]} ]] || text+=false
 		list+="$comma{$text}"
