@@ -66,9 +66,7 @@ knob_drive_look_ahead_set()
 	else
 		drive_hdparm "$1" "$flag" look-ahead || return 1
 	fi
-	[ "$VALUE" = "$2" ] && return 0
-	WHY="the drive keeps it $VALUE"
-	return 1
+	drive_took "$2"
 }
 
 knob_drive_look_ahead_act()

@@ -12,10 +12,8 @@ knob_drive_write_cache_supported()
 {
 	drive_has knob_drive_write_cache_get "$1" || return 1
 	write_cache_file "$1"
-	if [ -n "$CACHE_FILE" ] && ! file_writable "$CACHE_FILE"; then
-		SUPPORT=denied WHY="$CACHE_FILE can't be written"
-		return 1
-	fi
+	[ -z "$CACHE_FILE" ] ||
+		setting_may "$CACHE_FILE" "$CACHE_FILE can't be written"
 }
 
 # write_cache_file DEVICE: CACHE_FILE=the kernel's file that commands the cache,
@@ -120,9 +118,7 @@ knob_drive_write_cache_set()
 	else
 		drive_hdparm "$1" "-W$bit" write-caching || return 1
 	fi
-	[ "$VALUE" = "$2" ] && return 0
-	WHY="the drive keeps it $VALUE"
-	return 1
+	drive_took "$2"
 }
 
 knob_drive_write_cache_act()

@@ -18,11 +18,7 @@ knob_io_scheduler_supported()
 		SUPPORT=unsupported WHY="its requests go to the devices below"
 		return 1
 	fi
-	if ! file_writable "$FILE"; then
-		SUPPORT=denied WHY="needs root"
-		return 1
-	fi
-	SUPPORT=supported
+	setting_may "$FILE" 'needs root'
 }
 
 knob_io_scheduler_get()

@@ -14,11 +14,7 @@ knob_md_stripe_cache_supported()
 		stripe_cache_absent "$1"
 		return 1
 	fi
-	if ! file_writable "$FILE"; then
-		SUPPORT=denied WHY="needs root"
-		return 1
-	fi
-	SUPPORT=supported
+	setting_may "$FILE" 'needs root'
 }
 
 # stripe_cache_absent DEVICE: WHY.  Only levels that compute parity read a stripe

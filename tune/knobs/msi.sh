@@ -7,11 +7,7 @@ knob_msi_values="reported only; a profile may state: msix, msi or none"
 
 knob_msi_supported()
 {
-	if ! file_exists "/sys/class/net/$1/device"; then
-		SUPPORT=unsupported WHY="no hardware behind it"
-		return 1
-	fi
-	SUPPORT=supported
+	setting_needs "/sys/class/net/$1/device" 'no hardware behind it'
 }
 
 # "msix 9", "msi 1": the kind and how many interrupts.  A virtio card is a child

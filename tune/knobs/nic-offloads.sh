@@ -169,14 +169,7 @@ knob_nic_offloads_values()
 
 knob_nic_offloads_act()
 {
-	local now=${NIC_SEEN["offloads $1"]-}
-
-	ACT=
-	if knob_nic_offloads_goal "$1" "$now" "$2" &&
-		fields_differing "$now" "$VALUE"; then
-		nic_act -K "$1" "${DIFFERING[@]}"
-	fi
-	[ -n "$ACT" ] || ACT="ethtool -K $1 ${2//\?/}"
+	nic_act_fields -K offloads "$1" "$2"
 }
 
 knob_nic_offloads_explain="

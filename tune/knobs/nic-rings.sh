@@ -94,14 +94,7 @@ knob_nic_rings_values()
 
 knob_nic_rings_act()
 {
-	local now=${NIC_SEEN["rings $1"]-}
-
-	ACT=
-	if knob_nic_rings_goal "$1" "$now" "$2" &&
-		fields_differing "$now" "$VALUE"; then
-		nic_act -G "$1" "${DIFFERING[@]}"
-	fi
-	[ -n "$ACT" ] || ACT="ethtool -G $1 ${2//\?/}"
+	nic_act_fields -G rings "$1" "$2"
 }
 
 knob_nic_rings_explain="

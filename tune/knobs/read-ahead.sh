@@ -8,11 +8,7 @@ knob_read_ahead_values="KiB, a multiple of 4; 0 reads nothing ahead"
 
 knob_read_ahead_supported()
 {
-	if ! file_exists "$FILE"; then
-		SUPPORT=unsupported WHY="no queue/read_ahead_kb"
-		return 1
-	fi
-	drive_allowed "$1"
+	setting_needs "$FILE" 'no queue/read_ahead_kb' && drive_allowed "$1"
 }
 
 # The kernel keeps whole pages: it would make 4 of 6 and say nothing.

@@ -19,12 +19,8 @@ knob_turbo_find()
 
 knob_turbo_supported()
 {
-	if ! file_exists "$FILE"; then
-		SUPPORT=unsupported
-		WHY="neither intel_pstate/no_turbo nor cpufreq/boost"
-		return 1
-	fi
-	setting_supported "$FILE"
+	setting_needs "$FILE" 'neither intel_pstate/no_turbo nor cpufreq/boost' &&
+		setting_supported "$FILE"
 }
 
 knob_turbo_get()

@@ -57,15 +57,8 @@ drive_kind()
 # file of the same owner stands for the commands that a drive is given.
 drive_allowed()
 {
-	if ! file_exists "/sys/block/$1"; then
-		SUPPORT=unsupported WHY="no block device $1"
-		return 1
-	fi
-	if ! file_writable "/sys/block/$1/queue/read_ahead_kb"; then
-		SUPPORT=denied WHY="needs root"
-		return 1
-	fi
-	SUPPORT=supported
+	setting_needs "/sys/block/$1" "no block device $1" &&
+		setting_may "/sys/block/$1/queue/read_ahead_kb" 'needs root'
 }
 
 # drive_tool NAME ARGUMENT...: OUT; 1 with WHY if the tool is missing or fails
@@ -119,7 +112,14 @@ drive_has()
 		[[ $WHY != *ermi* ]] || SUPPORT=denied
 		return 1
 	fi
-	SUPPORT=supported
+}
+
+# drive_took VALUE: 0 if VALUE, as read back, is that; 1 with WHY
+drive_took()
+{
+	[[ $VALUE == "$1" ]] && return 0
+	WHY="the drive keeps it $VALUE"
+	return 1
 }
 
 # on_or_off VALUE: 1 with WHY if it is neither

@@ -45,15 +45,8 @@ nic_leads_out()
 # that needs the same right stands for those settings that are no files.
 nic_allowed()
 {
-	if ! file_exists "/sys/class/net/$1"; then
-		SUPPORT=unsupported WHY="no interface $1"
-		return 1
-	fi
-	if ! file_writable "/sys/class/net/$1/mtu"; then
-		SUPPORT=denied WHY="needs root (CAP_NET_ADMIN)"
-		return 1
-	fi
-	SUPPORT=supported
+	setting_needs "/sys/class/net/$1" "no interface $1" &&
+		setting_may "/sys/class/net/$1/mtu" 'needs root (CAP_NET_ADMIN)'
 }
 
 # nic_why: WHY=what ethtool's OUT says of the failure, in short
@@ -99,6 +92,20 @@ nic_act()
 	(($# < 3)) || ACT+="${ACT:+ && }ethtool $*"
 }
 
+# nic_act_fields OPTION KNOB NIC WANTED: ACT, of a knob nic-KNOB whose goal sets
+# the fields that differ with ethtool OPTION
+nic_act_fields()
+{
+	local now=${NIC_SEEN["$2 $3"]-}
+
+	ACT=
+	if "knob_nic_$2_goal" "$3" "$now" "$4" &&
+		fields_differing "$now" "$VALUE"; then
+		nic_act "$1" "$3" "${DIFFERING[@]}"
+	fi
+	[ -n "$ACT" ] || ACT="ethtool $1 $3 ${4//\?/}"
+}
+
 # nic_has GETTER NIC: SUPPORT of a knob whose GETTER NIC reads it with ethtool
 nic_has()
 {
@@ -108,5 +115,5 @@ nic_has()
 		[[ $WHY != 'needs root'* ]] || SUPPORT=denied
 		return 1
 	fi
-	SUPPORT=supported READ=1
+	READ=1
 }

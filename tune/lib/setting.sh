@@ -1,6 +1,10 @@
 # setting.sh - a setting that is one file
 #
-#   setting_supported PATH             0; or 1 with SUPPORT and WHY
+#   setting_needs PATH WHY             0; or 1 with SUPPORT=unsupported and WHY: it
+#                                      is not there
+#   setting_may PATH WHY               0; or 1 with SUPPORT=denied and WHY: this
+#                                      user may not write it
+#   setting_supported PATH             both, of one file
 #   setting_goal VALUE LOW HIGH        VALUE, if it is a number from LOW to HIGH;
 #                                      or 1 with WHY
 #   setting_refuse VALUE WHAT          1, and WHY: it is not WHAT
@@ -8,16 +12,24 @@
 # A wanted value is checked when the plan is made, before anything is changed.  An
 # original is not checked, since the kernel has shown it.
 
+setting_needs()
+{
+	file_exists "$1" && return 0
+	SUPPORT=unsupported WHY=$2
+	return 1
+}
+
+setting_may()
+{
+	file_writable "$1" && return 0
+	SUPPORT=denied WHY=$2
+	return 1
+}
+
 setting_supported()
 {
-	if ! file_exists "$1"; then
-		SUPPORT=unsupported WHY="no $1"
-		return 1
-	fi
-	if ! file_writable "$1"; then
-		SUPPORT=denied WHY="$1: not writable by this user"
-		return 1
-	fi
+	setting_needs "$1" "no $1" &&
+		setting_may "$1" "$1: not writable by this user"
 }
 
 setting_goal()

@@ -16,18 +16,12 @@ unit_known=
 
 unit_supported()
 {
-	if ! file_exists /run/systemd/system; then
-		SUPPORT=unsupported WHY='systemd does not run here'
-		return 1
-	fi
+	setting_needs /run/systemd/system 'systemd does not run here' || return 1
 	if ! tool_have systemctl; then
 		SUPPORT=unsupported WHY='no systemctl'
 		return 1
 	fi
-	if ! file_writable /run/systemd/system; then
-		SUPPORT=denied WHY='systemd does not obey this user'
-		return 1
-	fi
+	setting_may /run/systemd/system 'systemd does not obey this user'
 }
 
 # The list of running units is read once, and again after a change.
