@@ -22,6 +22,7 @@
 #include "shell/job.h"
 #include "shell/replay.h"
 #include "shell/start.h"
+#include "system/small_file.h"
 
 /* Batches that a socket may hold unread. */
 #define LAST_BATCHES 8
@@ -48,7 +49,6 @@ struct refusals {
 struct daemon {
 	const struct daemon_options *options;
 	int socket;
-	int statm_fd; /* /proc/self/statm */
 	char node_text[ADDRESS_TEXT_BYTES];
 	uint8_t node[WIRE_NODE_BYTES];
 	uint64_t begin_ns;
@@ -330,15 +330,12 @@ static void handle_output(struct daemon *daemon, const struct command *command,
 }
 
 /* The second number of the file is in pages.  0 if it cannot be read. */
-static uint64_t resident_bytes(const struct daemon *daemon)
+static uint64_t resident_bytes(void)
 {
-	char text[128];
-	ssize_t bytes = pread(daemon->statm_fd, text, sizeof(text) - 1, 0);
-	char *rest;
+	char text[128], *rest;
 
-	if (bytes <= 0)
+	if (!small_file_read(text, sizeof(text), "/proc/self/statm"))
 		return 0;
-	text[bytes] = '\0';
 	strtoul(text, &rest, 10);
 	return strtoul(rest, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
@@ -354,7 +351,7 @@ static void handle_status(struct daemon *daemon, const struct requester *from)
 		.refused_tag = le64_store(refusals->tag),
 		.refused_replay = le64_store(refusals->replay),
 		.refused_fields = le64_store(refusals->fields),
-		.resident_bytes = le64_store(resident_bytes(daemon)),
+		.resident_bytes = le64_store(resident_bytes()),
 	};
 
 	reply(daemon, from, WIRE_NODE, &wire, sizeof(wire));
@@ -579,7 +576,7 @@ int daemon_open(struct daemon **result, const struct daemon_options *options,
 	}
 	daemon->options = options;
 	daemon->begin_ns = clock_now_ns();
-	daemon->statm_fd = daemon->signal_fd = -1;
+	daemon->signal_fd = -1;
 	daemon->socket = socket;
 	address_format(&address, daemon->node_text);
 	command_node(daemon->node_text, daemon->node);
@@ -606,7 +603,6 @@ int daemon_begin(struct daemon *daemon, struct failure *failure)
 				     daemon->options->use_groups);
 	if (ret < 0)
 		return failure_set(failure, EXIT_RESOURCES, "jobs", -ret, "");
-	daemon->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
 	daemon->has_begun = true;
 	return 0;
 }
@@ -691,8 +687,6 @@ void daemon_close(struct daemon *daemon)
 {
 	if (daemon->has_begun)
 		job_table_fini(&daemon->table);
-	if (daemon->statm_fd >= 0)
-		close(daemon->statm_fd);
 	if (daemon->signal_fd >= 0)
 		close(daemon->signal_fd);
 	close(daemon->socket);

@@ -22,6 +22,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "system/small_file.h"
 
 #define MICROSECOND_NS ((uint64_t)1000)
 #define MILLISECOND_NS ((uint64_t)1000000)
@@ -72,18 +73,6 @@ struct local_secret_server {
 
 /* --- users ---------------------------------------------------------------- */
 
-/* Read the first bytes of a file of /proc; false: it cannot be read. */
-static bool read_line(const char *path, char *line, size_t room)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t got = fd < 0 ? -1 : read(fd, line, room - 1);
-
-	if (fd >= 0)
-		close(fd);
-	line[MAX(got, 0)] = '\0';
-	return got > 0;
-}
-
 /* False in a user namespace that does not map all user ids: there the kernel
  * shows all other ids as one, the overflow id. */
 static bool tells_users_apart(uid_t user)
@@ -92,11 +81,11 @@ static bool tells_users_apart(uid_t user)
 	unsigned long overflow = 65534; /* the kernel's default */
 	unsigned first, outside, count;
 
-	if (read_line("/proc/self/uid_map", line, sizeof(line)) &&
+	if (small_file_read(line, sizeof(line), "/proc/self/uid_map") &&
 	    sscanf(line, "%u %u %u", &first, &outside, &count) == 3 &&
 	    first == 0 && count == UINT32_MAX)
 		return true;
-	if (read_line("/proc/sys/kernel/overflowuid", line, sizeof(line)))
+	if (small_file_read(line, sizeof(line), "/proc/sys/kernel/overflowuid"))
 		overflow = strtoul(line, NULL, 10);
 	return user != overflow;
 }

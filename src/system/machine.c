@@ -12,19 +12,19 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "system/small_file.h"
 
 static uint64_t read_number(void)
 {
-	char text[128] = "";
+	char text[128];
 	uint8_t hash[crypto_generichash_BYTES_MIN];
 	struct stat status;
-	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-	size_t length = file ? fread(text, 1, 64, file) : 0;
+	size_t length;
 
-	if (file)
-		fclose(file);
-	if (length == 0 || stat("/proc/self/ns/pid", &status) < 0)
+	if (!small_file_read(text, 65, "/proc/sys/kernel/random/boot_id") ||
+	    stat("/proc/self/ns/pid", &status) < 0)
 		return 0;
+	length = strlen(text);
 	snprintf(text + length, sizeof(text) - length, " %llu %u",
 		 (unsigned long long)status.st_ino, (unsigned)geteuid());
 	crypto_generichash(hash, sizeof(hash), (const uint8_t *)text,

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "system/small_file.h"
 
 #define ACCESS_LIST "system.posix_acl_access"
 #define DEFAULT_LIST "system.posix_acl_default"
@@ -170,17 +171,14 @@ void permissions_read(struct permissions *permissions, int fd,
  * thread makes meanwhile gets fewer rights. */
 static mode_t read_umask(void)
 {
-	FILE *file = fopen("/proc/self/status", "re");
-	unsigned mask = 0;
-	bool found = false;
-	char line[128];
+	char text[256], *line = NULL;
+	unsigned mask;
 	mode_t old;
 
-	while (file && !found && fgets(line, sizeof(line), file))
-		found = sscanf(line, "Umask: %o", &mask) == 1;
-	if (file)
-		fclose(file);
-	if (found)
+	/* It stands behind the program's name. */
+	if (small_file_read(text, sizeof(text), "/proc/self/status"))
+		line = strstr(text, "\nUmask:");
+	if (line && sscanf(line, "\nUmask: %o", &mask) == 1)
 		return mask & 0777;
 	old = umask(0777);
 	umask(old);
