@@ -6,12 +6,13 @@ write, is refused in words, and before it takes much memory.
 """
 
 import codecs
+import contextlib
 import json
 import math
 import os
 import stat
 
-from trials.base.failure import FILE, Failure, of_file
+from trials.base.failure import FILE, Failure, naming
 
 # The most bytes of one document or line: a trial of 10,000 ranks takes a fourth
 # of it.
@@ -94,25 +95,22 @@ _DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_int=_whole,
                             parse_float=_fraction, object_pairs_hook=_object)
 
 
+@contextlib.contextmanager
 def open_regular(path):
-    """The file, for reading bytes; raises OSError, or Failure if it is no
-    regular one."""
+    """The file, for reading bytes; raises Failure, also if it is no regular
+    one."""
     # O_NONBLOCK: or a pipe would wait here for its writer.
-    file = open(path, "rb", opener=lambda name, flags: os.open(
-        name, flags | os.O_NONBLOCK))
-    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        return file
-    file.close()
-    raise Failure(path, "is not a regular file", FILE)
+    with naming(path), open(path, "rb", opener=lambda name, flags: os.open(
+            name, flags | os.O_NONBLOCK)) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise Failure(path, "is not a regular file", FILE)
+        yield file
 
 
 def read(path):
     """The document that a file is; raises Failure."""
-    try:
-        with open_regular(path) as file:
-            data = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise of_file(path, error) from None
+    with open_regular(path) as file:
+        data = file.read(MOST_BYTES + 1)
     _check_length(path, data)
     try:
         return loads(data)
@@ -124,15 +122,12 @@ def read_lines(path) -> tuple[list[bytes], int]:
     """The lines that are complete, without their ends, and how many bytes of
     another one follow; raises Failure."""
     lines = []
-    try:
-        with open_regular(path) as file:
-            while line := file.readline(MOST_BYTES + 1):
-                _check_length(f"{path}:{len(lines) + 1}", line)
-                if not line.endswith(b"\n"):
-                    return lines, len(line)
-                lines.append(line[:-1])
-    except OSError as error:
-        raise of_file(path, error) from None
+    with open_regular(path) as file:
+        while line := file.readline(MOST_BYTES + 1):
+            _check_length(f"{path}:{len(lines) + 1}", line)
+            if not line.endswith(b"\n"):
+                return lines, len(line)
+            lines.append(line[:-1])
     return lines, 0
 
 

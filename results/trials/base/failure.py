@@ -1,5 +1,6 @@
 """What ends a program: one line for people, one status for scripts."""
 
+import contextlib
 import os
 import re
 import signal
@@ -105,3 +106,12 @@ def of_file(path: object, error: OSError) -> Failure:
     """The system's refusal, as a failure of the file `path`."""
     reason = os.strerror(error.errno) if error.errno else error
     return Failure(path, reason, FILE)
+
+
+@contextlib.contextmanager
+def naming(path: object):
+    """What the system refuses within is a failure of the file `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise of_file(path, error) from None

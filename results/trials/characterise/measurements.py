@@ -25,6 +25,7 @@ read, unless `writes` is set; then a file of ours is written.  The machine
 before and after is in DIR/environment.json, as beside trials.
 """
 
+import contextlib
 import itertools
 import json
 import os
@@ -36,7 +37,7 @@ from dataclasses import dataclass, field
 from typing import Callable
 
 from trials.base import documents
-from trials.base.failure import FILE, RESOURCES, Failure, of_file
+from trials.base.failure import FILE, RESOURCES, Failure, naming, of_file
 from trials.characterise import extents, fio
 from trials.machine import disks, environment
 from trials.record import schema, store
@@ -120,13 +121,12 @@ class Measures:
 
     def __init__(self, folder):
         self.path = os.path.join(folder, FILE_NAME)
-        try:
+        with naming(self.path):
             os.makedirs(folder, exist_ok=True)
-            self.file = open(self.path, "x", encoding="utf-8")
-        except FileExistsError:
-            raise Failure(self.path, "is there already", FILE) from None
-        except OSError as error:
-            raise of_file(self.path, error) from None
+            try:
+                self.file = open(self.path, "x", encoding="utf-8")
+            except FileExistsError:
+                raise Failure(self.path, "is there already", FILE) from None
 
     def add(self, part, what, setting, unit, samples, host=None, why=None):
         line = {"schema": SCHEMA, "part": part, "what": what, "host": host,
@@ -169,7 +169,7 @@ def run(job: Job) -> None:
             raise Failure(path, "is not a file", FILE)
     measures = Measures(job.out)
     begin_unix_ns = time.time_ns()
-    try:
+    with contextlib.closing(measures), naming(job.work):
         os.makedirs(job.work, exist_ok=True)
         before = _describe(job)
         store.write_environment(job.out, before, None, [], begin_unix_ns)
@@ -179,10 +179,6 @@ def run(job: Job) -> None:
         store.write_environment(job.out, before, after,
                                 environment.changes(before, after),
                                 begin_unix_ns)
-    except OSError as error:
-        raise of_file(job.work, error) from None
-    finally:
-        measures.close()
 
 
 def _describe(job):

@@ -20,7 +20,7 @@ import time
 from datetime import datetime
 
 from trials.base import documents
-from trials.base.failure import FILE, Failure, of_file
+from trials.base.failure import FILE, Failure
 from trials.cost import csv_lines
 
 COLUMNS = ("time", "watts")
@@ -164,18 +164,15 @@ class Growing:
     def _take(self):
         """The whole lines that were written since."""
         path = self.log.path
-        try:
-            with documents.open_regular(path) as file:
-                more_bytes = file.seek(0, 2) - self._at_bytes
-                if more_bytes < 0:
-                    raise Failure(path, "became shorter", FILE)
-                if more_bytes > documents.MOST_BYTES:
-                    raise Failure(path, "is longer than "
-                                  f"{documents.MOST_BYTES >> 20} MiB", FILE)
-                file.seek(self._at_bytes)
-                data = file.read(more_bytes)
-        except OSError as error:
-            raise of_file(path, error) from None
+        with documents.open_regular(path) as file:
+            more_bytes = file.seek(0, 2) - self._at_bytes
+            if more_bytes < 0:
+                raise Failure(path, "became shorter", FILE)
+            if more_bytes > documents.MOST_BYTES:
+                raise Failure(path, "is longer than "
+                              f"{documents.MOST_BYTES >> 20} MiB", FILE)
+            file.seek(self._at_bytes)
+            data = file.read(more_bytes)
         whole, end, rest = data.rpartition(b"\n")
         if len(rest) > csv_lines.LINE_BYTES_MAX:
             raise Failure(path, "has a line of more than "

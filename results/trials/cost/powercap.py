@@ -21,7 +21,7 @@ import time
 from dataclasses import dataclass
 
 from trials.base import documents
-from trials.base.failure import FILE, Failure, of_file
+from trials.base.failure import FILE, Failure
 from trials.machine.disks import names_in
 
 FOLDER = "/sys/class/powercap"
@@ -56,11 +56,8 @@ class Zone:
 def _text(path: str) -> str:
     """A small file, stripped; raises Failure.  A pipe or a device that lies in
     a folder of the user's would never end."""
-    try:
-        with documents.open_regular(path) as file:
-            return file.read(_FILE_BYTES).decode("utf-8", "replace").strip()
-    except OSError as error:
-        raise of_file(path, error) from None
+    with documents.open_regular(path) as file:
+        return file.read(_FILE_BYTES).decode("utf-8", "replace").strip()
 
 
 def whole_of(domains) -> list[str]:

@@ -15,7 +15,7 @@ people.  A cent is a hundredth of the currency, whatever that is.
 import re
 from decimal import Decimal
 
-from trials.base.failure import FILE, Failure, of_file
+from trials.base.failure import FILE, Failure
 from trials.cost import csv_lines
 
 LIFE_S = 94_608_000
@@ -27,13 +27,7 @@ _PRICE = re.compile(r"[0-9]{1,9}(\.[0-9]{1,4})?")
 def read(path: str) -> dict:
     """The list as it is recorded; prices are decimal texts, which are exact.
     Raises Failure."""
-    try:
-        return _list_of(path, csv_lines.read(path))
-    except OSError as error:
-        raise of_file(path, error) from None
-
-
-def _list_of(path, lines):
+    lines = csv_lines.read(path)
     where, head = next(lines, (path, []))
     if not head:
         raise Failure(path, "has no price", FILE)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from trials.base import documents, units
-from trials.base.failure import FILE, Failure, of_file
+from trials.base.failure import FILE, Failure, naming
 from trials.base.text_table import grid
 
 FLOWS = ("read", "write", "send", "receive")
@@ -56,19 +56,16 @@ class Rates:
 def read(path) -> Rates:
     """Raises Failure: it is not there, or no timeline of blinksort's."""
     found, steps = Rates(path), {}
-    try:
-        with open(path, "rb") as file:
-            if file.readline(len(_FIRST_LINE) + 1).rstrip() != _FIRST_LINE:
-                raise Failure(path, "is no timeline: blinksort --trace makes "
-                              "one", FILE)
-            for number, line in enumerate(file, 2):
-                try:
-                    _take(line, found.names, steps)
-                except (ValueError, KeyError, TypeError) as error:
-                    raise Failure(f"{path}:{number}",
-                                  f"is damaged: {error}", FILE) from None
-    except OSError as error:
-        raise of_file(path, error) from None
+    with naming(path), open(path, "rb") as file:
+        if file.readline(len(_FIRST_LINE) + 1).rstrip() != _FIRST_LINE:
+            raise Failure(path, "is no timeline: blinksort --trace makes one",
+                          FILE)
+        for number, line in enumerate(file, 2):
+            try:
+                _take(line, found.names, steps)
+            except (ValueError, KeyError, TypeError) as error:
+                raise Failure(f"{path}:{number}", f"is damaged: {error}",
+                              FILE) from None
     for flow in FLOWS:
         rates = {pid: _rate(steps[flow, pid]) for kind, pid in steps
                  if kind == flow}

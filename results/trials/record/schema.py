@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Iterator, Optional
 
 from trials.base import documents
-from trials.base.failure import Failure, of_file
+from trials.base.failure import Failure
 from trials.record import acceptance, design as designs
 from trials.record.sweep import RANKS, ranks_of
 from trials.statistics.precision import Precision
@@ -305,10 +305,8 @@ def validate(folder: str) -> list[str]:
 
 def _require_readable(path):
     """Failure: there is nothing to complain of."""
-    try:
-        documents.open_regular(path).close()
-    except OSError as error:
-        raise of_file(path, error) from None
+    with documents.open_regular(path):
+        pass
 
 
 def _check_record(folder, complaints):

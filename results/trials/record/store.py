@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Iterable, Iterator, Optional
 
 from trials.base import documents
-from trials.base.failure import FILE, Failure, of_file
+from trials.base.failure import FILE, Failure, naming, of_file
 from trials.record import design as designs, schema
 from trials.statistics.precision import Precision
 from trials.statistics.racing import Race
@@ -55,7 +55,7 @@ def _sync_folder(path):
 def _write_document(folder, name, document):
     """Write the file so that it is complete, or as it was before."""
     path = os.path.join(folder, name)
-    try:
+    with naming(path):
         with open(path + ".new", "w", encoding="utf-8") as file:
             json.dump(document, file, indent=1, allow_nan=False)
             file.write("\n")
@@ -63,8 +63,6 @@ def _write_document(folder, name, document):
             os.fsync(file.fileno())
         os.rename(path + ".new", path)
         _sync_folder(folder)
-    except OSError as error:
-        raise of_file(path, error) from None
 
 
 def _read_document(folder, name, wanted_schema):
@@ -307,21 +305,17 @@ def write_environment(folder: str, before: dict, after: dict | None,
 
 
 def _make_folder(path):
-    try:
+    with naming(path):
         os.makedirs(path, exist_ok=True)
         _sync_folder(os.path.dirname(os.path.abspath(path)))
-    except OSError as error:
-        raise of_file(path, error) from None
 
 
 def _lock(path, create):
     """Open the trials for appending, and lock them against other writers."""
     trials_path = os.path.join(path, TRIALS)
-    try:
+    with naming(trials_path):
         descriptor = os.open(trials_path, os.O_RDWR | os.O_APPEND | create,
                              0o666)
-    except OSError as error:
-        raise of_file(trials_path, error) from None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -333,8 +327,6 @@ def _lock(path, create):
 
 
 def _cut(path, descriptor, size_bytes):
-    try:
+    with naming(path):
         os.ftruncate(descriptor, size_bytes)
         os.fsync(descriptor)
-    except OSError as error:
-        raise of_file(path, error) from None

@@ -22,6 +22,7 @@ are, since a daemon's PATH knows nothing of them; --cache-bytes=N and --reuse.
 
 import argparse
 import base64
+import contextlib
 import json
 import os
 import re
@@ -29,7 +30,7 @@ import subprocess
 import tempfile
 from typing import Dict, List
 
-from trials.base.failure import FAILED, NETWORK, USAGE, Failure, of_file
+from trials.base.failure import FAILED, NETWORK, USAGE, Failure, naming
 from trials.base.programs import Programs, first_line
 from trials.base.stdout import print_text
 from trials.machine import counters, environment, noise
@@ -132,13 +133,9 @@ def text_of(path: str) -> str:
 def remove(options, *paths) -> dict:
     removed = 0
     for path in paths:
-        try:
+        with naming(path), contextlib.suppress(FileNotFoundError):
             os.unlink(path)
             removed += 1
-        except FileNotFoundError:
-            pass
-        except OSError as error:
-            raise of_file(path, error) from None
     return {"removed": removed}
 
 

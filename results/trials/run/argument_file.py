@@ -1,7 +1,7 @@
 """Further arguments from a file, for the word @FILE, as blinksort takes them
 (src/base/argument_file.h)."""
 
-from trials.base.failure import FILE, Failure, of_file
+from trials.base.failure import FILE, Failure, naming
 
 BYTES_AT_MOST = 1 << 20
 
@@ -18,11 +18,8 @@ def expand(words: list[str]) -> list[str]:
 
 def lines_of(path: str) -> list[str]:
     """A line is an argument; empty ones and those of comments are none."""
-    try:
-        with open(path, "rb") as file:
-            data = file.read(BYTES_AT_MOST + 1)
-    except OSError as error:
-        raise of_file(path, error) from None
+    with naming(path), open(path, "rb") as file:
+        data = file.read(BYTES_AT_MOST + 1)
     if len(data) > BYTES_AT_MOST:
         raise Failure(path, f"more than {BYTES_AT_MOST} bytes of arguments",
                       FILE)

@@ -5,7 +5,7 @@ import contextlib
 import json
 import os
 
-from trials.base.failure import NETWORK, USAGE, Failure, of_file
+from trials.base.failure import NETWORK, USAGE, Failure, naming
 from trials.base.programs import Programs, first_line
 from trials.machine import counters, environment, noise
 from trials.record.sweep import NODES, Sweep, ranks_of, sort_arguments
@@ -82,13 +82,11 @@ class Cluster(Target):
 
     def make_inputs(self, reuse: bool) -> None:
         """Each node its part: together they are what one machine sorts."""
-        try:
+        with naming(self._work):
             # The folder made here serves all nodes that share it; else each has
             # to have it.
             self._made_folder = not os.path.isdir(self._work)
             os.makedirs(self._work, exist_ok=True)
-        except OSError as error:
-            raise of_file(self._work, error) from None
         # An output that is replaced would cost the time of its removal.
         self.remove_output()
         made = self._ask("make", self._records, "%r/%n", self._kind,

@@ -8,7 +8,7 @@ import os
 import sys
 import time
 
-from trials.base.failure import USAGE, Failure, of_file
+from trials.base.failure import USAGE, Failure, naming
 from trials.base.programs import Programs
 from trials.machine import noise
 from trials.run import hook
@@ -85,10 +85,8 @@ class Commands(Target):
 
     def check(self, refuse_unverified: bool) -> None:
         for path in self._inputs:
-            try:
+            with naming(path):
                 os.stat(path)
-            except OSError as error:
-                raise of_file(path, error) from None
         for path in self._outputs:
             inputs.expect_removable(path)
         for scenario in self._scenarios.values():
@@ -160,11 +158,7 @@ class Commands(Target):
         """The time that it takes until the outputs are on the medium."""
         begin_ns = time.monotonic_ns()
         for path in self._outputs:
-            try:
-                with open(path, "rb") as file:
-                    os.fsync(file.fileno())
-            except OSError as error:
-                raise of_file(path, error) from None
+            inputs.flush(path)
         return time.monotonic_ns() - begin_ns
 
     def _verify(self, scenario: str, _result: Result) -> list[dict]:

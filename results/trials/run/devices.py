@@ -6,7 +6,7 @@ import fcntl
 import os
 import time
 
-from trials.base.failure import FAILED, FILE, USAGE, Failure, of_file
+from trials.base.failure import FAILED, FILE, USAGE, Failure, naming
 from trials.base.programs import end_of
 from trials.machine import disks
 from trials.run.machine import REHEARSAL_RECORDS, Machine, beside
@@ -14,6 +14,7 @@ from trials.scenario import conditions, inputs
 from trials.scenario.context import DeviceContext
 from trials.scenario.inputs import RECORD_BYTES
 from trials.scenario.place import Place
+from trials.scenario.residency import opened
 
 # udev locks a device for some milliseconds when a program has written to it.
 LOCK_TRIES = 20
@@ -95,10 +96,8 @@ class Devices(Machine):
         program and the next; and lock the input, which keeps blinksort, and
         another run, from writing there.  The sorter locks the output."""
         for path in self._place.paths:
-            try:
+            with naming(path):
                 self._held.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
-            except OSError as error:
-                raise of_file(path, error) from None
         try:
             fcntl.flock(self._held[0], fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -143,30 +142,18 @@ def expect_unlocked(path: str) -> None:
     the devices, and the trials of the run that holds the lock would fail."""
     if not os.path.exists(path) or not disks.is_device(path):
         return
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError as error:
-        raise of_file(path, error) from None
-    try:
+    with opened(path) as fd:
         for _ in range(LOCK_TRIES):
             with contextlib.suppress(BlockingIOError):
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return
             time.sleep(LOCK_PAUSE_S)
-    finally:
-        os.close(fd)
     raise locked(path)
 
 
 def expect_room(path: str, size_bytes: int) -> None:
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            found_bytes = os.lseek(fd, 0, os.SEEK_END)
-        finally:
-            os.close(fd)
-    except OSError as error:
-        raise of_file(path, error) from None
+    with opened(path) as fd:
+        found_bytes = os.lseek(fd, 0, os.SEEK_END)
     if found_bytes < size_bytes:
         raise Failure(path, f"has {found_bytes} bytes, and the records take "
                       f"{size_bytes}", FILE)

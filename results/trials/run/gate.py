@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Optional
 
 from trials.base import text_table
-from trials.base.failure import USAGE, Failure, of_file
+from trials.base.failure import USAGE, Failure, naming
 from trials.base.programs import Programs
 from trials.base.stdout import print_text
 from trials.record import store
@@ -215,9 +215,7 @@ def put(options, result: Result) -> None:
         path = getattr(options, form)
         if path is None:
             continue
-        try:
+        with naming(path):
             # A name may be of bytes that are no UTF-8.
             with open(path, "w", encoding="utf-8", errors="replace") as file:
                 file.write(render(result))
-        except OSError as error:
-            raise of_file(path, error) from None

@@ -3,7 +3,7 @@
 import contextlib
 import os
 
-from trials.base.failure import FILE, Failure, of_file
+from trials.base.failure import FILE, Failure, naming
 from trials.base.programs import Programs
 from trials.machine import noise
 from trials.record.sweep import sort_arguments
@@ -51,10 +51,8 @@ class Machine(Target):
         if not reuse and not self._own_folder:
             self._expect_none()
         self._made_folder = not os.path.isdir(self._work)
-        try:
+        with naming(self._work):
             os.makedirs(self._work, exist_ok=True)
-        except OSError as error:
-            raise of_file(self._work, error) from None
         # An output that is replaced would cost the time of its removal.
         self.remove_output()
         self._input = self._make_input(reuse)

@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 
-from trials.base.failure import FILE, USAGE, Failure, of_file
+from trials.base.failure import FILE, USAGE, Failure, naming
 from trials.base.spelling import meant, no_such_option
 from trials.record.design import AS_IS
 from trials.record.sweep import SORT_OPTIONS
@@ -314,10 +314,8 @@ def result_path(text: str) -> str:
     who waits for hours is told before.  It is not made yet: a CI service would
     read an empty one."""
     found = path(text)
-    try:
+    with naming(text):
         os.stat(os.path.join(os.path.dirname(found), "."))
-    except OSError as error:
-        raise of_file(text, error) from None
     if os.path.isdir(found):
         raise Failure(text, "is a folder", FILE)
     if not os.access(found if os.path.exists(found)

@@ -8,7 +8,7 @@ import sys
 import tempfile
 
 from trials.base import text_table
-from trials.base.failure import FAILED, FILE, USAGE, Failure, of_file
+from trials.base.failure import FAILED, FILE, USAGE, Failure, naming, of_file
 from trials.base.programs import Programs
 from trials.base.stdout import print_text
 from trials.base.text_table import wrapped
@@ -214,10 +214,8 @@ def resume(options, programs: Programs, supervisor: Supervisor) -> int:
 
 def go_to(folder: str) -> None:
     """Commands name files from the folder where they were begun."""
-    try:
+    with naming(folder):
         os.chdir(folder)
-    except OSError as error:
-        raise of_file(folder, error) from None
 
 
 def expect_devices(options, design: dict) -> None:

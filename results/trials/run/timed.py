@@ -21,7 +21,7 @@ import signal
 import statistics
 from dataclasses import dataclass
 
-from trials.base.failure import FAILED, RESOURCES, Failure, of_file
+from trials.base.failure import FAILED, RESOURCES, Failure, naming
 from trials.base.programs import Programs, end_of, first_line
 from trials.run.supervisor import ENDING, Supervisor
 
@@ -114,10 +114,8 @@ class Streams(contextlib.ExitStack):
 
     def __init__(self, stdin: str, keeps_stdout: bool):
         super().__init__()
-        try:
+        with naming(stdin):
             self._stdin = self._own(os.open(stdin, os.O_RDONLY))
-        except OSError as error:
-            raise of_file(stdin, error) from None
         self._files = {DOCUMENT: self._own(os.memfd_create("document"))}
         if keeps_stdout:
             self._files[OUTPUT] = self._own(os.memfd_create("stdout"))

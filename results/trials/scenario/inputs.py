@@ -8,6 +8,7 @@ from typing import Optional
 
 from trials.base.failure import FAILED, FILE, Failure, of_file
 from trials.base.programs import end_of, first_line
+from trials.scenario.residency import opened
 
 RECORD_BYTES = 100
 # A summary of blinkval (see its manual): the checksum is the fifth of its
@@ -121,25 +122,16 @@ def make(path: str, records: int, ascii: bool, start: int, programs,
         if is_there(path, records, checksum, first, programs):
             return Input(path, records, checksum)
     checksum = generate(path, records, ascii, start, programs)
-    try:
-        flush(path)
-    except OSError as error:
-        raise of_file(path, error) from None
+    flush(path)
     return Input(path, records, checksum)
 
 
 def make_on_device(path: str, records: int, ascii: bool, programs) -> Input:
     """The input from the device's first byte on.  It is refused if another
     program uses it."""
-    try:
-        fd = os.open(path, os.O_WRONLY | os.O_EXCL | os.O_CLOEXEC)
-        try:
-            checksum = generate("-", records, ascii, 0, programs, stdout=fd)
-            os.fsync(fd)
-        finally:
-            os.close(fd)
-    except OSError as error:
-        raise of_file(path, error) from None
+    with opened(path, os.O_WRONLY | os.O_EXCL) as fd:
+        checksum = generate("-", records, ascii, 0, programs, stdout=fd)
+        os.fsync(fd)
     return Input(path, records, checksum)
 
 
@@ -159,11 +151,8 @@ def find_on_device(path: str, records: int, ascii: bool, programs,
 
 
 def flush(path: str) -> None:
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
+    with opened(path) as fd:
         os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def expect_removable(path: str) -> None:

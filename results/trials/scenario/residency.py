@@ -16,7 +16,7 @@ import mmap
 import os
 from typing import Optional
 
-from trials.base.failure import of_file
+from trials.base.failure import naming
 
 PAGE_BYTES = mmap.PAGESIZE
 PIECE_BYTES = 1 << 20
@@ -45,16 +45,14 @@ class Cachestat(ctypes.Structure):
 
 
 @contextlib.contextmanager
-def opened(path: str):
+def opened(path: str, flags: int = os.O_RDONLY):
     """A descriptor of the file; an OSError within becomes its Failure."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    with naming(path):
+        fd = os.open(path, flags | os.O_CLOEXEC)
         try:
             yield fd
         finally:
             os.close(fd)
-    except OSError as error:
-        raise of_file(path, error) from None
 
 
 def page_count(size_bytes: int) -> int:
