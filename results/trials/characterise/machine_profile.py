@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from trials.base import units
-from trials.base.failure import FILE, Failure
 from trials.characterise import measurements, text_format
-from trials.record import schema, store
+from trials.record import store
 from trials.report import machine_facts
 
 # Parts of a characterisation that a report has a place for, in its order.
@@ -255,15 +254,7 @@ class Profile:
 
 def read(folder) -> Profile:
     """Raises Failure if it is damaged or not there."""
-    path = os.path.join(folder, measurements.FILE_NAME)
-    lines = measurements.read(folder)
-    if not lines:
-        raise Failure(path, "has no measurement", FILE)
-    for number, line in enumerate(lines, 1):
-        why = schema.complaint(measurements.SCHEMA, line)
-        if why:
-            raise Failure(f"{path}:{number}", f"is damaged: {why}", FILE)
-    return Profile(lines, store.read_environment(folder))
+    return Profile(measurements.read(folder), store.read_environment(folder))
 
 
 # --- memory -------------------------------------------------------------------

@@ -144,22 +144,15 @@ class Measures:
 
 
 def read(folder) -> list[dict]:
-    """All measurements of a folder; raises Failure."""
+    """All measurements of a folder, of which there is one at least; raises
+    Failure."""
     path = os.path.join(folder, FILE_NAME)
     texts, rest = documents.read_lines(path)
-    lines = []
-    for number, text in enumerate(texts, 1):
-        try:
-            line = documents.loads(text)
-        except ValueError as error:
-            raise Failure(f"{path}:{number}", f"is damaged: {error}",
-                          FILE) from None
-        if not isinstance(line, dict) or line.get("schema") != SCHEMA:
-            raise Failure(f"{path}:{number}", f"is not of schema {SCHEMA}",
-                          FILE)
-        lines.append(line)
+    lines = [line for _, line in schema.parsed(path, SCHEMA, texts)]
     if rest:
         raise Failure(f"{path}:{len(lines) + 1}", "was never finished", FILE)
+    if not lines:
+        raise Failure(path, "has no measurement", FILE)
     return lines
 
 

@@ -11,7 +11,7 @@ import statistics
 from dataclasses import dataclass
 
 from trials.base import documents, units
-from trials.base.failure import FILE, Failure
+from trials.base.failure import Failure
 from trials.forecast import stages, wanted
 from trials.record import design as designs, schema, store, sweep
 from trials.report import machine_facts
@@ -154,13 +154,7 @@ class Comparison:
     # --- exchanges ------------------------------------------------------------
 
     def _add_exchanges(self, path):
-        document = documents.read(path)
-        why = f"is not of schema {SCHEMA}"
-        if isinstance(document, dict) and document.get("schema") == SCHEMA:
-            why = schema.complaint(SCHEMA, document)
-        if why:
-            raise Failure(path, why, FILE)
-        for one in document["exchanges"]:
+        for one in schema.read(path, SCHEMA)["exchanges"]:
             self._add_exchange(one)
 
     def _add_exchange(self, one):

@@ -6,8 +6,7 @@ All figures of others that a page or a test shows are read here.
 import functools
 import os
 
-from trials.base import documents
-from trials.base.failure import FILE, USAGE, Failure
+from trials.base.failure import USAGE, Failure
 from trials.base.spelling import meant
 from trials.record import schema
 
@@ -30,12 +29,7 @@ def load(name: str) -> dict:
         raise Failure(name, "is neither a record nor a document, which are "
                       + ", ".join(names())
                       + (f"; is {near} meant?" if near else ""), USAGE)
-    path = os.path.join(FOLDER, f"{name}.json")
-    document = documents.read(path)
-    why = schema.complaint(SCHEMA, document)
-    if why:
-        raise Failure(path, why, FILE)
-    return document
+    return schema.read(os.path.join(FOLDER, f"{name}.json"), SCHEMA)
 
 
 def find(document: str, claim: str) -> dict:

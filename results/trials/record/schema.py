@@ -9,10 +9,10 @@ import functools
 import os
 import re
 from decimal import Decimal
-from typing import Iterator, Optional
+from typing import Iterable, Iterator, Optional
 
 from trials.base import documents
-from trials.base.failure import Failure
+from trials.base.failure import FILE, Failure
 from trials.record import acceptance, design as designs
 from trials.record.sweep import RANKS, ranks_of
 from trials.statistics.precision import Precision
@@ -63,6 +63,32 @@ def _complaints(name, document) -> Iterator[str]:
 def complaint(name: str, document) -> Optional[str]:
     """The first thing in which a document is not as the schema `name` says."""
     return next(_complaints(name, document), None)
+
+
+def read(path: str, name: str) -> dict:
+    """The document in the file, which is as its schema says; raises Failure."""
+    document = documents.read(path)
+    why = f"is not of schema {name}"
+    if isinstance(document, dict) and document.get("schema") == name:
+        why = complaint(name, document)
+    if why:
+        raise Failure(path, why, FILE)
+    return document
+
+
+def parsed(path: str, name: str, lines: Iterable[bytes]):
+    """(where, document) of each line of the file, which is as its schema says;
+    raises Failure."""
+    for number, line in enumerate(lines, 1):
+        where = f"{path}:{number}"
+        try:
+            document = documents.loads(line)
+        except ValueError as error:
+            raise Failure(where, f"is damaged: {error}", FILE) from None
+        why = complaint(name, document)
+        if why:
+            raise Failure(where, f"is damaged: {why}", FILE)
+        yield where, document
 
 
 def _pointer(error):
@@ -228,23 +254,36 @@ def _lines(path, complaints):
         complaints.append(f"{path}:{len(lines) + 1}: was never finished")
 
 
-def order_complaints(trial, planned) -> Iterator[str]:
-    """The differences of the trial from the one that the design has next."""
-    if planned is None:
-        yield "is one more than the design has"
-        return
-    for key, wanted in planned._asdict().items():
-        found = trial.get(key)
-        if found != wanted or type(found) is not type(wanted):
-            yield f"{key} is {found!r}, by the design {wanted!r}"
+class Sequence:
+    """The order of trials, which tells the next one by the design and those
+    before it."""
+
+    def __init__(self, design: dict):
+        self.trials: list[dict] = []
+        race, precision = Race(design), Precision(design)
+        self.precision = precision if design.get("until") else None
+        self._planned = designs.schedule(
+            design, lambda block: race.dropped(self.trials, block),
+            lambda block: precision.ends(self.trials, block))
+        self.next: Optional[designs.Planned] = next(self._planned, None)
+
+    def complaints(self, trial: dict) -> Iterator[str]:
+        """The differences of the trial from the one that comes next."""
+        if self.next is None:
+            yield "is one more than the design has"
+            return
+        for key, wanted in self.next._asdict().items():
+            found = trial.get(key)
+            if found != wanted or type(found) is not type(wanted):
+                yield f"{key} is {found!r}, by the design {wanted!r}"
+
+    def add(self, trial: dict):
+        self.trials.append(trial)
+        self.next = next(self._planned, None)
 
 
 def _check_trials(path, design, complaints):
-    seen = []
-    race, precision = Race(design), Precision(design)
-    schedule = designs.schedule(
-        design, lambda block: race.dropped(seen, block),
-        lambda block: precision.ends(seen, block))
+    sequence, previous = Sequence(design), None
     tunings = {c["name"]: c["tuning"] for c in design["configurations"]}
     for number, trial in _lines(path, complaints):
         found = ([] if trial is None
@@ -255,7 +294,7 @@ def _check_trials(path, design, complaints):
             complaints.append(f"{path}:{number}: the lines after this one "
                               "were not checked")
             return
-        found += order_complaints(trial, next(schedule, None))
+        found += sequence.complaints(trial)
         if trial["seed"] != designs.block_seed(design, trial["block"]):
             found.append("seed is not that of its block")
         found += _outcome_complaints(trial, design)
@@ -265,9 +304,10 @@ def _check_trials(path, design, complaints):
         found += _energy_complaints(trial, design)
         if trial["configuration"] in tunings:
             found += _tuning_complaints(trial, tunings)
-        found += _time_complaints(trial, seen[-1] if seen else None)
+        found += _time_complaints(trial, previous)
         complaints += [f"{path}:{number}: {why}" for why in found]
-        seen.append(trial)
+        sequence.add(trial)
+        previous = trial
 
 
 # --- a characterisation -------------------------------------------------------

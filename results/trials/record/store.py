@@ -17,13 +17,12 @@ import json
 import os
 import time
 from dataclasses import dataclass, field
-from typing import Iterable, Iterator, Optional
+from typing import Iterable, Optional
 
 from trials.base import documents
 from trials.base.failure import FILE, Failure, naming, of_file
 from trials.record import design as designs, schema
 from trials.statistics.precision import Precision
-from trials.statistics.racing import Race
 
 DESIGN = "design.json"
 TRIALS = "trials.jsonl"
@@ -65,33 +64,20 @@ def _write_document(folder, name, document):
         _sync_folder(folder)
 
 
-def _read_document(folder, name, wanted_schema):
-    path = os.path.join(folder, name)
-    document = documents.read(path)
-    found = document.get("schema") if isinstance(document, dict) else None
-    if found != wanted_schema:
-        raise Failure(path, f"is not of schema {wanted_schema}", FILE)
-    return document
-
-
 def _read_design(folder):
-    design = _read_document(folder, DESIGN, designs.SCHEMA)
-    why = (schema.complaint(designs.SCHEMA, design)
-           or next(schema.plan_complaints(design), None))
-    if why:
-        raise Failure(os.path.join(folder, DESIGN), why, FILE)
+    path = os.path.join(folder, DESIGN)
+    design = schema.read(path, designs.SCHEMA)
+    for why in schema.plan_complaints(design):
+        raise Failure(path, why, FILE)
     return design
 
 
 def read_environment(folder) -> dict:
     """The environment of all sessions; no session if there is no file."""
-    if not os.path.exists(os.path.join(folder, ENVIRONMENT)):
+    path = os.path.join(folder, ENVIRONMENT)
+    if not os.path.exists(path):
         return {"schema": schema.ENVIRONMENT, "sessions": []}
-    environment = _read_document(folder, ENVIRONMENT, schema.ENVIRONMENT)
-    why = schema.complaint(schema.ENVIRONMENT, environment)
-    if why:
-        raise Failure(os.path.join(folder, ENVIRONMENT), why, FILE)
-    return environment
+    return schema.read(path, schema.ENVIRONMENT)
 
 
 # --- lines -------------------------------------------------------------------
@@ -112,37 +98,10 @@ def _line(path, trial) -> bytes:
     return f"{text}\n".encode("utf-8", "replace")
 
 
-class _Sequence:
-    """The order of trials, which tells the next one by the design and those
-    before it."""
-
-    def __init__(self, design: dict):
-        self.trials: list[dict] = []
-        race, precision = Race(design), Precision(design)
-        self.precision = precision if design.get("until") else None
-        self._planned: Iterator[designs.Planned] = designs.schedule(
-            design, lambda block: race.dropped(self.trials, block),
-            lambda block: precision.ends(self.trials, block))
-        self.next: Optional[designs.Planned] = next(self._planned, None)
-
-    def complaint(self, trial: dict) -> Optional[str]:
-        return next(schema.order_complaints(trial, self.next), None)
-
-    def add(self, trial: dict):
-        self.trials.append(trial)
-        self.next = next(self._planned, None)
-
-
-def _parse(path, design, lines: Iterable[bytes]) -> _Sequence:
-    sequence = _Sequence(design)
-    for number, line in enumerate(lines, 1):
-        where = f"{path}:{number}"
-        try:
-            trial = documents.loads(line)
-        except ValueError as error:
-            raise Failure(where, f"is damaged: {error}", FILE) from None
-        why = schema.complaint(schema.TRIAL, trial) or sequence.complaint(trial)
-        if why:
+def _parse(path, design, lines: Iterable[bytes]) -> schema.Sequence:
+    sequence = schema.Sequence(design)
+    for where, trial in schema.parsed(path, schema.TRIAL, lines):
+        for why in sequence.complaints(trial):
             raise Failure(where, f"is damaged: {why}", FILE)
         sequence.add(trial)
     return sequence
@@ -173,7 +132,7 @@ class Record:
     """The record of a run that is being made; one process at a time has it."""
 
     def __init__(self, path: str, design: dict, descriptor: int,
-                 sequence: _Sequence, notes: list[str]):
+                 sequence: schema.Sequence, notes: list[str]):
         self.path = path
         self.design = design
         self.notes = notes
@@ -194,7 +153,7 @@ class Record:
                 raise Failure(path, "there is a record already", FILE)
             # This file makes it a record; without it, the folder is nothing.
             _write_document(path, DESIGN, design)
-            return cls(path, design, descriptor, _Sequence(design), [])
+            return cls(path, design, descriptor, schema.Sequence(design), [])
         except BaseException:
             os.close(descriptor)
             raise
@@ -260,7 +219,7 @@ class Record:
             raise self._broken
         differing = sorted(trial.keys() ^ schema.TRIAL_KEYS)
         why = (f"differs from its schema in {', '.join(differing)}" if differing
-               else self._sequence.complaint(trial))
+               else next(self._sequence.complaints(trial), None))
         if why:
             raise Failure(f"{trials_path}: a trial", why)
         line = _line(trials_path, trial)
