@@ -9,9 +9,11 @@ that the schema of a trial has; accepts() raises Unknown for any other.
 
 import re
 
-_TYPES = {"object": dict, "array": list, "string": str, "integer": int,
-          "boolean": bool, "null": type(None)}
+_TYPES = {"object": (dict,), "array": (list,), "string": (str,),
+          "integer": (int,), "number": (int, float), "boolean": (bool,),
+          "null": (type(None),)}
 _WITHOUT_EFFECT = {"$schema", "title", "description"}
+_OF_KEYS = {"properties", "additionalProperties"}
 
 
 class Unknown(Exception):
@@ -20,102 +22,63 @@ class Unknown(Exception):
 
 def accepts(schema: dict):
     """A function of a document: True, or False if the library must look."""
-    checks = [_keyword(name, value, schema) for name, value in schema.items()
-              if name not in _WITHOUT_EFFECT]
-    checks = [check for check in checks if check]
-
-    def accepted(value):
-        return all(check(value) for check in checks)
-    return accepted
-
-
-def _keyword(name, wanted, schema):
     try:
-        make = _KEYWORDS[name]
-    except KeyError:
-        raise Unknown(name) from None
-    return make(wanted, schema)
+        checks = [_KEYWORDS[name](wanted) for name, wanted in schema.items()
+                  if name not in _OF_KEYS and name not in _WITHOUT_EFFECT]
+    except KeyError as unknown:
+        raise Unknown(unknown.args[0]) from None
+    if _OF_KEYS & schema.keys():
+        checks.append(_of((dict,), _properties(schema)))
+    return lambda value: all(check(value) for check in checks)
 
 
-def _is_number(value):
-    return type(value) in (int, float)
+def _of(types, check):
+    """What is of no such type is not for this keyword to judge."""
+    return lambda value: type(value) not in types or check(value)
 
 
-def _type(wanted, _schema):
-    names = wanted if isinstance(wanted, list) else [wanted]
-    types = []
-    for name in names:
-        if name == "number":
-            types += [int, float]
-        elif name in _TYPES:
-            types.append(_TYPES[name])
-        else:
-            raise Unknown(name)
+def _type(wanted):
     # Types are compared by identity: in Python a bool is an int, too.
-    types = frozenset(types)
+    types = frozenset(kind for name in (
+        wanted if isinstance(wanted, list) else [wanted])
+        for kind in _TYPES[name])
     return lambda value: type(value) in types
 
 
-def _const(wanted, _schema):
+def _const(wanted):
     return lambda value: type(value) is type(wanted) and value == wanted
 
 
-def _enum(wanted, _schema):
-    checks = [_const(each, None) for each in wanted]
+def _enum(wanted):
+    checks = [_const(each) for each in wanted]
     return lambda value: any(check(value) for check in checks)
 
 
-def _minimum(least, _schema):
-    return lambda value: not _is_number(value) or value >= least
-
-
-def _maximum(most, _schema):
-    return lambda value: not _is_number(value) or value <= most
-
-
-def _pattern(wanted, _schema):
+def _pattern(wanted):
     found = re.compile(wanted).search
-    return lambda value: type(value) is not str or found(value) is not None
+    return _of((str,), lambda value: found(value) is not None)
 
 
-def _min_items(least, _schema):
-    return lambda value: type(value) is not list or len(value) >= least
-
-
-def _items(wanted, _schema):
+def _items(wanted):
     check = accepts(wanted)
-    return lambda value: type(value) is not list or all(map(check, value))
+    return _of((list,), lambda value: all(map(check, value)))
 
 
-def _required(names, _schema):
-    names = frozenset(names)
-    return lambda value: type(value) is not dict or names <= value.keys()
-
-
-def _properties(wanted, schema):
-    """Checks additionalProperties, too, in one go over the keys."""
-    checks = {name: accepts(each) for name, each in wanted.items()}
-    others = _others(schema)
-
-    def check(value):
-        return type(value) is not dict or all(
-            checks.get(name, others)(each) for name, each in value.items())
-    return check
-
-
-def _others(schema):
+def _properties(schema):
+    """The properties and all others in one go over the keys."""
+    checks = {name: accepts(each)
+              for name, each in schema.get("properties", {}).items()}
     wanted = schema.get("additionalProperties", True)
-    if isinstance(wanted, bool):
-        return lambda _value: wanted
-    return accepts(wanted)
+    others = (lambda _value: wanted) if isinstance(wanted, bool) \
+        else accepts(wanted)
+    return lambda value: all(checks.get(name, others)(each)
+                             for name, each in value.items())
 
 
-def _additional(_wanted, schema):
-    # _properties() has it, if there are properties.
-    return None if "properties" in schema else _properties({}, schema)
-
-
-_KEYWORDS = {"type": _type, "const": _const, "enum": _enum,
-             "minimum": _minimum, "maximum": _maximum, "pattern": _pattern,
-             "minItems": _min_items, "items": _items, "required": _required,
-             "properties": _properties, "additionalProperties": _additional}
+_KEYWORDS = {
+    "type": _type, "const": _const, "enum": _enum, "pattern": _pattern,
+    "items": _items,
+    "minimum": lambda least: _of((int, float), lambda value: value >= least),
+    "maximum": lambda most: _of((int, float), lambda value: value <= most),
+    "minItems": lambda least: _of((list,), lambda value: len(value) >= least),
+    "required": lambda names: _of((dict,), frozenset(names).issubset)}
