@@ -6,6 +6,7 @@ end.
 """
 
 from dataclasses import dataclass, field
+from typing import Callable
 
 import numpy as np
 from matplotlib.ticker import (FixedLocator, FuncFormatter, LogLocator,
@@ -32,6 +33,8 @@ _COLOURS = {"read": style.BLUE, "write": style.VERMILION, "copy": style.GREEN,
 class Panel:
     title: str
     curves: list
+    # (place, value) of points with a ring
+    ringed: list = field(default_factory=list)
 
 
 @dataclass
@@ -45,14 +48,19 @@ class Plot:
     unit: tuple
     # (name, bytes) of sizes to be marked.
     marks: list = field(default_factory=list)
+    # {name of a curve: how its line is drawn} of those that are not as usual.
+    lines: dict = field(default_factory=dict)
+    # Writes what stands on the x axis.
+    place: Callable = text_format.short_size
 
     @property
     def curves(self):
         return [curve for panel in self.panels for curve in panel.curves]
 
-
-def colour(number, curve):
-    return _COLOURS.get(curve.name, style.SERIES[number % len(style.SERIES)])
+    def line(self, number, curve) -> dict:
+        return {"color": _COLOURS.get(
+            curve.name, style.SERIES[number % len(style.SERIES)]),
+            "linewidth": 1.1, **self.lines.get(curve.name, {})}
 
 
 def draw(plot, width_px):
@@ -83,11 +91,17 @@ def _panel(figure, plot, panel, left, top, panel_px):
     _x_axis(axes, plot, panel_px)
     _y_axis(axes, plot)
     _marks(axes, plot)
+    beside_px = min(_BESIDE_PX, _ASIDE_PX / len(panel.curves)) if any(
+        spread.low < spread.high for curve in panel.curves
+        for _, spread in curve.points) else 0
     for number, curve in enumerate(panel.curves):
-        _curve(axes, curve, colour(number, curve), plot.unit[0],
-               (number - (len(panel.curves) - 1) / 2)
-               * min(_BESIDE_PX, _ASIDE_PX / len(panel.curves)))
-    _names(axes, panel.curves, plot.unit[0])
+        _curve(axes, curve, plot.line(number, curve), plot.unit[0],
+               (number - (len(panel.curves) - 1) / 2) * beside_px)
+    for place, value in panel.ringed:
+        axes.plot([np.log2(place)], [value / plot.unit[0]], "o", markersize=9,
+                  markerfacecolor="none", markeredgecolor=style.INK,
+                  markeredgewidth=1)
+    _names(axes, plot, panel.curves)
 
 
 # --- axes ---------------------------------------------------------------------
@@ -101,7 +115,7 @@ def _x_axis(axes, plot, panel_px):
     every = 1 + int(len(sizes) * 32 / panel_px)
     axes.xaxis.set_major_locator(FixedLocator(np.log2(sizes[::every])))
     axes.xaxis.set_major_formatter(FuncFormatter(
-        lambda power, _: text_format.short_size(2**power)))
+        lambda power, _: plot.place(2**power)))
     axes.set_xlabel(plot.x_words)
 
 
@@ -111,19 +125,25 @@ def _y_axis(axes, plot):
     low = min(spread.low for spread in spreads) / unit
     high = max(spread.high for spread in spreads) / unit
     if low > 0 and high / low > _LOG_RATIO:
-        axes.set_yscale("log")
-        axes.set_ylim(low / 1.15, high * 1.15)
-        axes.yaxis.set_major_locator(LogLocator(
-            subs=(1, 2, 5) if high / low < 2000 else (1,)))
-        axes.yaxis.set_minor_locator(NullLocator())
+        make_logarithmic(axes.yaxis, low, high)
     else:
         axes.set_ylim(0, high * 1.05 or 1)
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:.10g}"))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:.10g}"))
     axes.grid(axis="y", color=style.FAINT, linewidth=0.5)
     axes.set_axisbelow(True)
     axes.set_ylabel(f"{plot.y_words}, {name}")
     axes.yaxis.set_label_coords((15 - _LEFT_PX)
                                 / axes.get_window_extent().width, 0.5)
+
+
+def make_logarithmic(axis, low, high):
+    """Make it an axis for values from low to high, with round figures."""
+    axes, name = axis.axes, axis.axis_name
+    axes.set(**{f"{name}scale": "log", f"{name}lim": (low / 1.15, high * 1.15)})
+    axis.set_major_locator(LogLocator(
+        subs=(1, 2, 5) if high / low < 2000 else (1,)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.10g}"))
 
 
 def _marks(axes, plot):
@@ -144,24 +164,25 @@ def _marks(axes, plot):
 
 # --- curves -------------------------------------------------------------------
 
-def _curve(axes, curve, tint, unit, aside_px):
+def _curve(axes, curve, line, unit, aside_px):
     low, high = axes.get_xlim()
     aside = aside_px / axes.get_window_extent().width * (high - low)
     at = [np.log2(size) + aside for size, _ in curve.points]
     spreads = [spread for _, spread in curve.points]
-    axes.plot(at, [s.middle / unit for s in spreads], "-o", color=tint,
-              linewidth=1.1, markersize=3.6, zorder=3)
+    axes.plot(at, [s.middle / unit for s in spreads], marker="o",
+              markersize=3.6, zorder=3, **line)
     for place, spread in zip(at, spreads):
-        axes.plot([place] * 2, [spread.low / unit, spread.high / unit],
-                  color=tint, linewidth=0.8, zorder=2)
+        if spread.low < spread.high:
+            axes.plot([place] * 2, [spread.low / unit, spread.high / unit],
+                      color=line["color"], linewidth=0.8, zorder=2)
         if spread.first_quartile is not None:
             axes.plot([place] * 2, [spread.first_quartile / unit,
                                     spread.third_quartile / unit],
-                      color=tint, linewidth=2.8, alpha=0.5, zorder=2,
+                      color=line["color"], linewidth=2.8, alpha=0.5, zorder=2,
                       solid_capstyle="butt")
 
 
-def _names(axes, curves, unit):
+def _names(axes, plot, curves):
     """Write the names at the ends of the curves, in the order of the ends and
     apart from each other."""
     width = axes.get_window_extent().width
@@ -169,7 +190,8 @@ def _names(axes, curves, unit):
     for number, curve in enumerate(curves):
         size, spread = curve.points[-1]
         across, up = axes.transAxes.inverted().transform(
-            axes.transData.transform((np.log2(size), spread.middle / unit)))
+            axes.transData.transform((np.log2(size),
+                                      spread.middle / plot.unit[0])))
         ends.append((up * _PANEL_PX, across, number))
     ends.sort()
     heights = apart([end[0] for end in ends], _LABEL_ROW_PX, _PANEL_PX)
@@ -178,7 +200,7 @@ def _names(axes, curves, unit):
                   units.printable(curves[number].name),
                   transform=axes.transAxes, va="center_baseline",
                   fontsize=style.SMALL_PX, fontweight="bold",
-                  color=colour(number, curves[number]))
+                  color=plot.line(number, curves[number])["color"])
 
 
 def apart(heights, gap, top) -> list:
