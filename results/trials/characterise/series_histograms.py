@@ -4,7 +4,7 @@ import numpy as np
 
 from trials.characterise import text_format
 from trials.drawing import style
-from trials.drawing.histogram import FOOT_PX, Axis, Row, Samples
+from trials.drawing.histogram import Axis, Row, Samples, draw_rows
 
 # More series than this are drawn low, and their figures stand beside names.
 _MOST_TALL = 4
@@ -25,11 +25,8 @@ def _figures(series, tall):
 def draw(series, words_of_samples, width_px):
     axis = Axis(*(each.samples for each in series))
     tall = len(series) <= _MOST_TALL
-    rows = [Row(Samples(each.name, each.samples, style.SERIES[number % 2],
-                        _figures(each, tall)), axis, width_px, tall)
-            for number, each in enumerate(series)]
-    figure, drawn = style.stacked(width_px, rows, below_px=FOOT_PX)
-    for axes in drawn if tall else ():
-        axes.set_ylabel(words_of_samples)
-    rows[-1].show_axis(drawn[-1], 10 if width_px > style.NARROW else 5)
-    return figure
+    return draw_rows([
+        Row(Samples(each.name, each.samples, style.SERIES[number % 2],
+                    _figures(each, tall)), axis, width_px, tall)
+        for number, each in enumerate(series)], width_px,
+        words_of_samples if tall else "")

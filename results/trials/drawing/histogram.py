@@ -163,6 +163,16 @@ class Row:
         self.show_axis(axes, 4)
 
 
+def draw_rows(rows, width_px, words):
+    """A figure of rows that share an axis, which is under the last; `words` say
+    what is counted."""
+    figure, drawn = style.stacked(width_px, rows, below_px=FOOT_PX)
+    for axes in drawn:
+        axes.set_ylabel(words)
+    rows[-1].show_axis(drawn[-1], 10 if width_px > style.NARROW else 5)
+    return figure
+
+
 def bin_edges(values, limits):
     """Freedman's and Diaconis' width; narrower where many samples would show
     more, since theirs hides a second peak."""

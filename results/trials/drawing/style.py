@@ -89,6 +89,23 @@ def panel(figure, left, top, width, height):
                             width / across, height / down))
 
 
+def rows(figure, names, left, top, width, row_px, above=0, bold=()):
+    """A panel with a row for each name, the first on top.  Names stand left of
+    it; or, as there is no room on a narrow page, in it, so many rows above the
+    middle of their own."""
+    axes = panel(figure, left, top, width, row_px * len(names))
+    only_ticks(axes, "bottom")
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    for row, name in enumerate(names):
+        font = {"fontsize": SMALL_PX,
+                "fontweight": "bold" if name in bold else "normal"}
+        text = shortened(figure, name, width if above else left - 16, **font)
+        axes.text(0 if above else -8 / width, row - above, text, color=INK,
+                  ha="left" if above else "right", va="center_baseline",
+                  transform=axes.get_yaxis_transform(), **font)
+    return axes
+
+
 def box(figure, left, top, width, height, **settings):
     """A rectangle at a place in pixels from the upper left corner."""
     across, down = figure.get_size_inches() * 72

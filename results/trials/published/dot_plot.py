@@ -21,16 +21,14 @@ def draw(rows, unit, width_px):
     names_px = _NAMES_PX if beside else 8
     row_px = _ROW_PX if beside else 2 * _ROW_PX - 6
     figure = style.canvas(width_px, 8 + row_px * len(rows) + _FOOT_PX)
-    axes = style.panel(figure, names_px, 8, width_px - names_px - _RIGHT_PX,
-                       row_px * len(rows))
-    style.only_ticks(axes, "bottom")
-    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes = style.rows(figure, [row.name for row in rows], names_px, 8,
+                      width_px - names_px - _RIGHT_PX, row_px,
+                      0 if beside else 0.25)
     _scale(axes, [value for row in rows for value in (row.published,
                                                       *row.ours)])
     shift = 0 if beside else 0.2
     for number, row in enumerate(rows):
         _row(axes, number + shift, row)
-        _name(figure, axes, number, row.name, names_px, beside)
     axes.set_xlabel(unit if unit != "x" else "times")
     return figure
 
@@ -56,13 +54,3 @@ def _row(axes, at, row):
               markersize=5)
     axes.plot([row.published], [at], "D", markerfacecolor=style.PAPER,
               markeredgecolor=style.INK, markersize=5)
-
-
-def _name(figure, axes, number, name, names_px, beside):
-    room_px = names_px - 16 if beside else axes.get_window_extent().width
-    text = style.shortened(figure, name, room_px, fontsize=style.SMALL_PX)
-    width_px = axes.get_window_extent().width
-    axes.text(-8 / width_px if beside else 0, number if beside
-              else number - 0.25, text, ha="right" if beside else "left",
-              va="center_baseline", transform=axes.get_yaxis_transform(),
-              fontsize=style.SMALL_PX, color=style.INK)

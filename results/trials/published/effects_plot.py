@@ -53,17 +53,14 @@ def draw(study, width_px):
     row_px = _ROW_PX if beside else _NARROW_ROW_PX
     figure = style.canvas(
         width_px, _KEY_PX + row_px * len(rows) + _FOOT_PX)
-    axes = style.panel(figure, names_px, _KEY_PX,
-                       width_px - names_px - 16, row_px * len(rows))
-    style.only_ticks(axes, "bottom")
-    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes = style.rows(figure, [name for name, _ in rows], names_px, _KEY_PX,
+                      width_px - names_px - 16, row_px, 0 if beside else 0.3)
     largest_ns = max(group.summary.mean_ns + (group.summary.sd_ns or 0)
                      for _, groups in rows for group in groups.values())
     scale, unit = style.time_scale(largest_ns)
     axes.set_xlim(0, 1.03 * largest_ns / scale)
-    for number, (name, groups) in enumerate(rows):
+    for number, (_, groups) in enumerate(rows):
         _row(axes, study, number, groups, scale, beside)
-        _name(figure, axes, number, name, names_px, beside)
     style.ticks(axes.xaxis, 8 if beside else 4)
     axes.set_xlabel(f"time of a whole run, {unit}")
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3,
@@ -89,14 +86,3 @@ def _row(axes, study, number, groups, scale, beside):
                       xerr=(summary.sd_ns or 0) / scale, fmt="o",
                       color=style.INK, markersize=2.5, linewidth=0.9,
                       capsize=2)
-
-
-def _name(figure, axes, number, name, names_px, beside):
-    width_px = axes.get_window_extent().width
-    text = style.shortened(figure, name, names_px - 16 if beside else width_px,
-                           fontsize=style.SMALL_PX)
-    axes.text(-8 / width_px if beside else 0,
-              number if beside else number - 0.3, text,
-              ha="right" if beside else "left", va="center_baseline",
-              transform=axes.get_yaxis_transform(), fontsize=style.SMALL_PX,
-              color=style.INK)

@@ -194,11 +194,7 @@ def _draw_times(scenario, group, marks, width_px):
         marks=[labels.Label(1e6 * value / axis.scale,
                             f"2011: {what} {value:g} ms", style.MUTED)
                for what, value in marks]), axis, width_px, tall=False)
-    figure, drawn = style.stacked(width_px, [row],
-                                  below_px=histogram.FOOT_PX)
-    drawn[0].set_ylabel("trials")
-    row.show_axis(drawn[0], 10 if width_px > style.NARROW else 5)
-    return figure
+    return histogram.draw_rows([row], width_px, "trials")
 
 
 def tables(answered) -> list:

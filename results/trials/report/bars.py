@@ -86,12 +86,6 @@ def _key(figure, layout):
         fontsize=style.SMALL_PX)
 
 
-def _rows(axes, groups):
-    """Row numbers, the first on top."""
-    axes.set_ylim(len(groups) - 0.5, -0.5)
-    return range(len(groups))
-
-
 def colour(group):
     """The arms that are no candidates stand out."""
     return {REFERENCE: style.INK, CONTROL: style.MUTED}.get(
@@ -99,15 +93,16 @@ def colour(group):
 
 
 def _draw_bars(figure, layout, top, groups):
-    axes = style.panel(figure, layout.names_px, top, layout.bars_px,
-                       layout.row_px * len(groups))
-    style.only_ticks(axes, "bottom")
+    axes = style.rows(
+        figure, [g.name for g in groups], layout.names_px, top, layout.bars_px,
+        layout.row_px, 0 if layout.beside else 0.22,
+        [g.name for g in groups if g.role in (REFERENCE, CONTROL)])
     largest = max(max(_median_ends(g)) for g in groups)
     scale, unit = style.time_scale(largest)
     axes.set_xlim(0, largest * 1.03 / scale)
     shift = 0 if layout.beside else 0.2
     height = 0.66 if layout.beside else 0.36
-    for row, group in zip(_rows(axes, groups), groups):
+    for row, group in enumerate(groups):
         summary = group.summary
         axes.barh(row + shift, summary.median_ns / scale, height,
                   color=colour(group), alpha=0.35, linewidth=0, label="median")
@@ -121,7 +116,6 @@ def _draw_bars(figure, layout, top, groups):
                       [(high - summary.median_ns) / scale]],
                 color=style.INK, capsize=2.5, linewidth=0.9, capthick=0.9,
                 label="95 % interval of the median")
-        _name(figure, axes, layout, row, group)
         if layout.beside:
             _figures(axes, row, group)
     style.ticks(axes.xaxis, 6 if layout.beside else 4)
@@ -137,23 +131,6 @@ def _median_ends(group):
     interval = group.summary.median_interval_ns
     return ((interval.low, interval.high) if interval
             else (group.summary.median_ns,) * 2)
-
-
-def _name(figure, axes, layout, row, group):
-    bold = "bold" if group.role in (REFERENCE, CONTROL) else "normal"
-    settings = {"fontsize": style.SMALL_PX, "fontweight": bold,
-                "color": style.INK}
-    if layout.beside:
-        text = style.shortened(figure, group.name, layout.names_px - 16,
-                               fontsize=style.SMALL_PX, fontweight=bold)
-        axes.text(-8 / layout.bars_px, row, text, ha="right",
-                  va="center_baseline", transform=axes.get_yaxis_transform(),
-                  **settings)
-        return
-    text = style.shortened(figure, group.name, layout.bars_px,
-                           fontsize=style.SMALL_PX, fontweight=bold)
-    axes.text(0, row - 0.22, text, va="center_baseline",
-              transform=axes.get_yaxis_transform(), **settings)
 
 
 def _figures(axes, row, group):
@@ -178,8 +155,9 @@ def _draw_ratios(figure, layout, top, groups):
                        layout.row_px * len(groups))
     style.only_ticks(axes, "bottom")
     axes.set_xlim(overflow.limits(_shown_ends(compared), 0.06))
+    axes.set_ylim(len(groups) - 0.5, -0.5)
     axes.axvline(1, color=style.MUTED, linewidth=0.8)
-    for row, group in zip(_rows(axes, groups), groups):
+    for row, group in enumerate(groups):
         if group.role == REFERENCE:
             axes.plot(1, row, "d", color=style.INK, markersize=4.5)
         if group.comparison:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from trials.base import units
 from trials.drawing import labels, style
-from trials.drawing.histogram import FOOT_PX, Axis, Row, Samples
+from trials.drawing.histogram import Axis, Row, Samples, draw_rows
 from trials.record import claims
 
 # The document, what it is, and its claims that are marked.
@@ -44,15 +44,11 @@ def _published(kind, claim):
 def draw(study, width_px):
     groups = study.references
     axis = Axis(*(g.samples_ns for g in groups), least_ns=0)
-    rows = [Row(Samples(study.label(g.scenario), g.samples_ns,
-                        style.colour_of(study.scenarios, g.scenario),
-                        _figures(g), marks=_marks(study, g, axis)),
-                axis, width_px, tall=False) for g in groups]
-    figure, drawn = style.stacked(width_px, rows, below_px=FOOT_PX)
-    for axes in drawn:
-        axes.set_ylabel("trials")
-    rows[-1].show_axis(drawn[-1], 10 if width_px > style.NARROW else 5)
-    return figure
+    return draw_rows([
+        Row(Samples(study.label(g.scenario), g.samples_ns,
+                    style.colour_of(study.scenarios, g.scenario),
+                    _figures(g), marks=_marks(study, g, axis)),
+            axis, width_px, tall=False) for g in groups], width_px, "trials")
 
 
 def _figures(group):

@@ -26,19 +26,15 @@ def draw(parts, currency, width_px):
     figures_px = _FIGURES_PX if beside else 110
     bars_px = width_px - names_px - figures_px - _PAD_PX
     figure = style.canvas(width_px, _ROW_PX * len(parts) + 2 * _PAD_PX)
-    axes = style.panel(figure, names_px, _PAD_PX, bars_px,
-                       _ROW_PX * len(parts))
+    axes = style.rows(figure, [name for name, _ in parts], names_px, _PAD_PX,
+                      bars_px, _ROW_PX)
     style.only_ticks(axes)
-    axes.set_ylim(len(parts) - 0.5, -0.5)
     axes.set_xlim(0, parts[0][1] or 1)
     axes.barh(range(len(parts)), [cost for _, cost in parts], 0.66,
               color=style.BLUE, linewidth=0)
-    for row, (name, cost) in enumerate(parts):
-        top = _PAD_PX + row * _ROW_PX + 6
-        style.write(figure, _PAD_PX, top, style.shortened(
-            figure, name, names_px - 2 * _PAD_PX, fontsize=style.SMALL_PX),
-            fontsize=style.SMALL_PX)
-        style.write(figure, names_px + bars_px + _PAD_PX, top,
-                    f"{cost:.2f} {currency}, {100 * cost / whole:.0f} %",
-                    fontsize=style.SMALL_PX)
+    for row, (_, cost) in enumerate(parts):
+        axes.text(1 + _PAD_PX / bars_px, row,
+                  f"{cost:.2f} {currency}, {100 * cost / whole:.0f} %",
+                  transform=axes.get_yaxis_transform(), va="center_baseline",
+                  fontsize=style.SMALL_PX)
     return figure
