@@ -11,19 +11,27 @@ from typing import Mapping
 
 from trials.base.failure import USAGE, Failure
 
-_NAME = re.compile(
-    r"\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})")
 # What a shell does of these, unless they stand in quotes.
 _SHELL = {"|": "a pipe", "&": "a job behind", ";": "a second command",
           "<": "a redirection", ">": "a redirection", "(": "a subshell",
           ")": "a subshell", "`": "the output of a command",
-          "*": "a pattern", "?": "a pattern", "[": "a pattern",
-          "\n": "a second command"}
+          "*": "a pattern", "?": "a pattern", "[": "a pattern"}
+# What only begins something, if it stands alone.
+_OPEN = {"'": "a quote", '"': "a quote", "\\": "a backslash"}
+_NAME = "[A-Za-z_][A-Za-z0-9_]*"
+_ASSIGNMENT = re.compile(_NAME + "=")
+_DOLLAR = (rf"(?P<dollar>\$(?:(?P<name>{_NAME})|\{{(?P<braced>{_NAME})\}}"
+           r"|(?P<special>[{(*@#?$!0-9-]))?)")
+# What stands between double quotes beside plain text.
+_IN_QUOTES = re.compile(rf'\\(?P<escaped>[$`"\\])|(?P<joint>\\\n)|{_DOLLAR}'
+                        '|(?P<shell>`)')
 # A bracket without its end in the same word is no pattern: it names test(1).
-_BRACKETS = re.compile(r"\[[^ \t\n]*\]")
-# What a backslash takes the meaning of between double quotes.
-_ESCAPED_IN_QUOTES = '$`"\\\n'
-_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+_PIECES = (r"(?P<blanks>[ \t]+)|(?P<joint>\\\n)|'(?P<single>[^']*)'"
+           r'|"(?P<double>(?:\\.|[^"\\])*)"|\\(?P<escaped>.)|' + _DOLLAR
+           + r"|(?P<shell>[|&;<>()`*?\n]|\[(?=[^ \t\n]*\]))|(?P<plain>.)")
+_PIECE = re.compile(_PIECES, re.DOTALL)
+_FIRST_PIECE = re.compile(rf"(?P<comment>#)|(?P<home>~[^/ \t]*)|{_PIECES}",
+                          re.DOTALL)
 
 
 class _Splitter:
@@ -32,12 +40,8 @@ class _Splitter:
     def __init__(self, text: str, environment: Mapping[str, str]):
         self.text = text
         self.environment = environment
-        self.at = 0
         self.word = None
         self.words: list[str] = []
-
-    def add(self, text: str) -> None:
-        self.word = (self.word or "") + text
 
     def end_word(self) -> None:
         if self.word is not None:
@@ -47,113 +51,62 @@ class _Splitter:
     def refuse(self, what: str) -> None:
         raise Failure(self.text, f"{what} needs a shell; give --shell", USAGE)
 
-    def incomplete(self, what: str) -> None:
-        raise Failure(self.text, f"{what} without its end", USAGE)
-
     def split(self) -> list[str]:
-        while self.at < len(self.text):
-            self.step(self.text[self.at])
+        at = 0
+        while at < len(self.text):
+            piece = (_FIRST_PIECE if self.word is None else _PIECE).match(
+                self.text, at)
+            if piece["blanks"]:
+                self.end_word()
+            elif piece["dollar"]:
+                self.add_bare(self.meant(piece))
+            elif not piece["joint"]:
+                self.word = (self.word or "") + self.meant(piece)
+            at = piece.end()
         self.end_word()
         if self.words and _ASSIGNMENT.match(self.words[0]):
             self.refuse("a variable before the command")
         return self.words
 
-    def step(self, letter: str) -> None:
-        if letter in " \t":
-            self.end_word()
-            self.at += 1
-        elif letter == "'":
-            self.single_quotes()
-        elif letter == '"':
-            self.double_quotes()
-        elif letter == "\\":
-            self.backslash()
-        elif letter == "$":
-            self.bare_variable()
-        elif letter in _SHELL and (
-                letter != "[" or _BRACKETS.match(self.text, self.at)):
-            self.refuse(f"'{letter}', {_SHELL[letter]},"
-                        if letter != "\n" else "a second line")
-        elif letter == "#" and self.word is None:
+    def meant(self, piece: re.Match) -> str:
+        """The text that a piece stands for."""
+        kind, found = piece.lastgroup, piece[piece.lastgroup]
+        if kind == "shell":
+            self.refuse(f"'{found}', {_SHELL[found]}," if found != "\n"
+                        else "a second line")
+        if kind == "comment":
             self.refuse("'#', a comment,")
-        elif letter == "~" and self.word is None:
-            self.home()
-        else:
-            self.add(letter)
-            self.at += 1
+        if kind == "home":
+            return os.path.expanduser(found)
+        if kind == "dollar":
+            return self.variable(piece)
+        if kind == "double":
+            return _IN_QUOTES.sub(self.meant, found)
+        if kind == "joint":  # where a line goes on
+            return ""
+        if kind == "plain" and found in _OPEN:
+            raise Failure(self.text, f"{_OPEN[found]} without its end", USAGE)
+        return found
 
-    def single_quotes(self) -> None:
-        end = self.text.find("'", self.at + 1)
-        if end < 0:
-            self.incomplete("a quote")
-        self.add(self.text[self.at + 1:end])
-        self.at = end + 1
-
-    def double_quotes(self) -> None:
-        self.add("")
-        self.at += 1
-        while self.at < len(self.text):
-            letter = self.text[self.at]
-            if letter == '"':
-                self.at += 1
-                return
-            self.quoted_step(letter)
-        self.incomplete("a quote")
-
-    def quoted_step(self, letter: str) -> None:
-        if letter == "$":
-            self.add(self.variable())
-        elif letter == "`":
-            self.refuse(f"'`', {_SHELL['`']},")
-        elif letter == "\\" and self.text[self.at + 1:self.at + 2] in \
-                tuple(_ESCAPED_IN_QUOTES):
-            self.backslash()
-        else:
-            self.add(letter)
-            self.at += 1
-
-    def backslash(self) -> None:
-        following = self.text[self.at + 1:self.at + 2]
-        if not following:
-            self.incomplete("a backslash")
-        # A line may go on behind a backslash.
-        if following != "\n":
-            self.add(following)
-        self.at += 2
-
-    def variable(self) -> str:
-        """The value of the variable that begins here; a dollar alone is
-        itself."""
-        found = _NAME.match(self.text, self.at)
-        if not found:
-            following = self.text[self.at + 1:self.at + 2]
-            if following and following in "{(*@#?$!-0123456789":
-                self.refuse(f"'${following}'")
-            self.at += 1
+    def variable(self, piece: re.Match) -> str:
+        """The value of the variable; a dollar alone is itself."""
+        if piece["special"]:
+            self.refuse(f"'{piece['dollar']}'")
+        name = piece["name"] or piece["braced"]
+        if not name:
             return "$"
-        name = found[1] or found[2]
         if name not in self.environment:
             raise Failure(self.text, f"${name} is not set", USAGE)
-        self.at = found.end()
         return self.environment[name]
 
-    def bare_variable(self) -> None:
+    def add_bare(self, value: str) -> None:
         """Without quotes, blanks in the value are between words."""
-        value = self.variable()
-        parts = value.split()
-        if value[:1].isspace():
+        first, *others = re.split(r"\s+", value)
+        if first:
+            self.word = (self.word or "") + first
+        for other in others:
             self.end_word()
-        for number, part in enumerate(parts):
-            if number:
-                self.end_word()
-            self.add(part)
-        if parts and value[-1].isspace():
-            self.end_word()
-
-    def home(self) -> None:
-        name = re.compile("[^/ \t]*").match(self.text, self.at)[0]
-        self.add(os.path.expanduser(name))
-        self.at += len(name)
+            self.word = other or None
 
 
 def split(text: str, environment: Mapping[str, str]) -> list[str]:
