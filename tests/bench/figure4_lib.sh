@@ -48,13 +48,13 @@ settings()
 		[ ! -r "$path" ] || echo "$path: $(<"$path")"
 	done
 	for path in /dev/sd?; do
-		[ ! -b "$path" ] || hdparm -W -A "$path" 2>/dev/null | tr -s '\n\t ' ' '
+		[ ! -b "$path" ] || hdparm -W -A "$path" 2>/dev/null | tr -s '\n\t ' ' ' || true
 	done
 	for node in $(nodes); do
 		ip -n "$node" -o link | sed "s/^/$node: /"
 		for path in $(ip -n "$node" -o link | sed 's/^[0-9]*: \([^:@]*\).*/\1/'); do
 			ip netns exec "$node" ethtool -c "$path" 2>/dev/null |
-				sed "s/^/$node: /"
+				sed "s/^/$node: /" || true
 		done
 	done
 	systemctl list-units --type=service,socket,timer,path --state=active \
