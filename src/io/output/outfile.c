@@ -17,7 +17,6 @@
 
 #include "base/base.h"
 #include "base/failure.h"
-#include "io/file_io.h"
 #include "io/output/outpath.h"
 #include "io/output/outtarget.h"
 #include "io/output/permissions.h"
@@ -353,12 +352,6 @@ bool outfile_replaces(const struct outfile *file, dev_t device, ino_t inode)
 	return fstatat(file->folder_fd, file->name, &status,
 		       AT_SYMLINK_NOFOLLOW) == 0 &&
 	       status.st_dev == device && status.st_ino == inode;
-}
-
-int outfile_write(const struct outfile *file, const uint8_t *bytes,
-		  size_t length_bytes, uint64_t offset_bytes)
-{
-	return file_write_at(file->fd, bytes, length_bytes, offset_bytes);
 }
 
 /* --- the end ------------------------------------------------------------- */

@@ -23,8 +23,8 @@
  * process could not or should not replace (outtarget.h); a symbolic link is
  * followed (outpath.h).
  *
- * The functions belong to the thread that opened the file, but for
- * outfile_write(); several threads may have files of their own.
+ * The functions belong to the thread that opened the file; several threads may
+ * have files of their own.
  */
 #ifndef OUTFILE_H
 #define OUTFILE_H
@@ -75,10 +75,6 @@ bool outfile_same_target(const struct outfile *a, const struct outfile *b);
 
 /* True if what stands under its name is this file. */
 bool outfile_replaces(const struct outfile *file, dev_t device, ino_t inode);
-
-/* Write all bytes at the offset.  0 or -errno.  Any thread may call it. */
-int outfile_write(const struct outfile *file, const uint8_t *bytes,
-		  size_t length_bytes, uint64_t offset_bytes);
 
 /* Give it its name; with sync, file and folder are on the medium when this
  * returns, and the file is before it has the name.  The descriptor stays open.

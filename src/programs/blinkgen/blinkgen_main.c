@@ -1,22 +1,17 @@
 /*
  * blinkgen_main.c - the program that makes the benchmark's input
  *
- * The file is cut into blocks; each thread takes the next one, generates it
- * into memory of its own that stays in its L2 cache, and writes it.  Blocks of
- * standard output are written in turn: while one thread writes, the others
- * generate theirs.
+ * The output is cut into blocks; each thread takes the next one, generates it
+ * where the sink wants it, and the sink writes it: to a file in any order, to
+ * standard output in turn.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -29,11 +24,11 @@
 #include "base/progress.h"
 #include "base/stdout.h"
 #include "io/direct.h"
-#include "io/output/outfile.h"
+#include "io/output/output.h"
+#include "io/output/stream_sink.h"
 #include "io/pipe.h"
 #include "record/checksum.h"
 #include "record/generator.h"
-#include "system/hugefile.h"
 #include "system/thread_pool.h"
 #include "system/topology.h"
 
@@ -41,8 +36,8 @@ typedef unsigned __int128 u128;
 
 /*
  * Records generated, added up and written at a time.  A multiple of 1024, so
- * that blocks begin at page boundaries; 400 KiB fit the L2 cache of one CPU
- * beside the page cache's copy.
+ * that blocks begin at page boundaries, as chunks of a sink do; 400 KiB fit the
+ * L2 cache of one CPU beside the page cache's copy.
  */
 #define BLOCK_RECORDS 4096
 /* The same where blocks are written past the page cache: about
@@ -92,48 +87,18 @@ struct member {
 
 struct generation {
 	const struct options *options;
-	checksum_fn *checksum;	    /* NULL: not wanted */
-	const struct outfile *file; /* NULL: write nothing */
-	int direct_fd;		    /* past the page cache; -1: none */
-	struct hugefile pages;	    /* of a file on tmpfs */
-	uint64_t ahead_bytes;	    /* where others may be writing */
+	checksum_fn *checksum; /* NULL: not wanted */
+	struct sink *sink;     /* one of the next two; NULL: write nothing */
+	struct output file;
+	struct stream_sink stream;
 	size_t block_records;
 	size_t block_bytes;
 	uint64_t block_count;
 	struct progress progress;
 	struct member *members; /* of each thread */
-	uint8_t *staging;	/* block_bytes of each thread */
-	/* Standard output takes block number `turn` next; the threads that have
-	 * later blocks wait on turn_passed. */
-	pthread_mutex_t turn_lock;
-	pthread_cond_t turn_passed;
-	uint64_t turn;
+	uint8_t *memory; /* of the slots, or block_bytes of each thread */
 	_Alignas(CACHE_PAIR_BYTES) _Atomic uint64_t next_block;
-	_Alignas(CACHE_PAIR_BYTES) _Atomic unsigned writers;
-	_Alignas(
-		CACHE_PAIR_BYTES) _Atomic int error; /* the first one's errno */
 };
-
-/*
- * Returns where in the mapped file this thread generates its block, or NULL if
- * it must generate into its staging buffer and write that.  Threads generate
- * into the file on huge pages, and while another thread is writing, since
- * writes to one file wait for each other and stores into its pages do not.  The
- * pages are made here: if the file system is full, the thread falls back to
- * pwrite(2), which returns an error, where a store would raise a signal.
- */
-static uint8_t *place(struct generation *g, uint64_t offset, size_t len_bytes)
-{
-	uint8_t *at =
-		hugefile_place(&g->pages, offset, len_bytes, g->ahead_bytes);
-
-	if (at)
-		return at;
-	if (g->pages.map && atomic_load(&g->writers) > 0 &&
-	    madvise(g->pages.map + offset, len_bytes, MADV_POPULATE_WRITE) == 0)
-		return g->pages.map + offset;
-	return NULL;
-}
 
 static void fill_block(struct generation *g, struct member *member,
 		       uint8_t *target, uint64_t first, size_t count)
@@ -146,103 +111,57 @@ static void fill_block(struct generation *g, struct member *member,
 			g->checksum(target, GENERATOR_RECORD_BYTES, count);
 }
 
-static void note_error(struct generation *g, int error)
+/* Returns where the block may be generated at once, or NULL. */
+static uint8_t *place(struct generation *g, unsigned index, uint64_t offset,
+		      size_t len_bytes)
 {
-	int none = 0;
-
-	if (error < 0)
-		atomic_compare_exchange_strong(&g->error, &none, -error);
+	return g->sink ? sink_place(g->sink, 0, offset, len_bytes)
+		       : g->memory + index * g->block_bytes;
 }
 
-static void wait_for_turn(struct generation *g, uint64_t block)
-{
-	pthread_mutex_lock(&g->turn_lock);
-	while (g->turn != block)
-		pthread_cond_wait(&g->turn_passed, &g->turn_lock);
-	pthread_mutex_unlock(&g->turn_lock);
-}
-
-static void pass_turn(struct generation *g)
-{
-	pthread_mutex_lock(&g->turn_lock);
-	g->turn++;
-	pthread_cond_broadcast(&g->turn_passed);
-	pthread_mutex_unlock(&g->turn_lock);
-}
-
-/* Each block that a thread has taken gets its turn, also after an error, or
- * the threads behind it would wait for ever. */
-static int write_in_turn(struct generation *g, uint64_t block,
-			 const uint8_t *bytes, size_t len_bytes)
-{
-	int ret = 0;
-
-	wait_for_turn(g, block);
-	if (atomic_load(&g->error) == 0)
-		ret = pipe_write(STDOUT_FILENO, bytes, len_bytes);
-	/* Now: the next thread must not write behind a hole. */
-	note_error(g, ret);
-	pass_turn(g);
-	return ret;
-}
-
-/* A direct write that fails or ends early, such as that of a last block that
- * does not fill its pages, is a plain write's, which tells the reason. */
-static int write_block(const struct generation *g, const uint8_t *bytes,
-		       size_t len_bytes, uint64_t offset)
-{
-	if (g->direct_fd >= 0 && len_bytes % PAGE_BYTES == 0 &&
-	    pwrite(g->direct_fd, bytes, len_bytes, (off_t)offset) ==
-		    (ssize_t)len_bytes)
-		return 0;
-	return outfile_write(g->file, bytes, len_bytes, offset);
-}
-
-static int make_block(struct generation *g, unsigned index, uint64_t block)
+/* False: the sink has failed. */
+static bool make_block(struct generation *g, unsigned index, uint64_t block)
 {
 	struct member *member = &g->members[index];
-	uint8_t *staging = g->staging + index * g->block_bytes;
 	uint64_t first = block * g->block_records;
 	size_t count = MIN(g->block_records, g->options->record_count - first);
 	uint64_t offset = first * GENERATOR_RECORD_BYTES;
 	size_t len_bytes = count * GENERATOR_RECORD_BYTES;
-	uint8_t *target = place(g, offset, len_bytes);
-	int ret = 0;
+	uint8_t *target = place(g, index, offset, len_bytes);
+	struct sink_slot *slot;
 
 	if (target) {
 		fill_block(g, member, target, first, count);
-		return 0;
+		return true;
 	}
-	atomic_fetch_add(&g->writers, 1);
-	fill_block(g, member, staging, first, count);
-	if (g->options->to_stdout)
-		ret = write_in_turn(g, block, staging, len_bytes);
-	else if (g->file)
-		ret = write_block(g, staging, len_bytes, offset);
-	atomic_fetch_sub(&g->writers, 1);
-	return ret;
+	slot = sink_take(g->sink);
+	if (!slot)
+		return false;
+	fill_block(g, member, slot->data, first, count);
+	slot->offset_bytes = offset;
+	slot->length_bytes = len_bytes;
+	sink_put(g->sink, slot);
+	return true;
 }
 
 static void make_blocks(void *context, unsigned index)
 {
 	struct generation *g = context;
+	bool goes_on = true;
 
-	while (atomic_load_explicit(&g->error, memory_order_relaxed) == 0) {
+	while (goes_on) {
 		uint64_t block = atomic_fetch_add(&g->next_block, 1);
 
 		if (block >= g->block_count)
-			return;
-		note_error(g, make_block(g, index, block));
+			break;
+		goes_on = make_block(g, index, block);
 		progress_add(&g->progress, g->block_bytes);
 	}
+	if (g->sink)
+		sink_help(g->sink);
 }
 
-/* --- the file ------------------------------------------------------------- */
-
-static bool writes_nothing(const struct options *options)
-{
-	return strcmp(options->path, "/dev/null") == 0;
-}
+/* --- the output ----------------------------------------------------------- */
 
 /* Refuse what no file can hold, before anything is written. */
 static int check_size(const struct options *options, struct failure *failure)
@@ -259,83 +178,75 @@ static int check_size(const struct options *options, struct failure *failure)
 	return 0;
 }
 
-/* Past the page cache, into room that ext4 sets aside now: several threads can
- * write there at a time only where blocks of the disk are the file's already.
- * What is in the way, a plain write finds. */
-static void open_direct(struct generation *g, int fd, uint64_t size_bytes)
-{
-	struct statfs fs;
-
-	if (g->pages.map || !direct_is_large(size_bytes))
-		return;
-	g->direct_fd = direct_reopen(fd, O_WRONLY | O_DIRECT);
-	if (g->direct_fd < 0)
-		return;
-	g->block_records = DIRECT_BLOCK_RECORDS;
-	if (fstatfs(fd, &fs) == 0 && fs.f_type == EXT4_SUPER_MAGIC)
-		(void)fallocate(fd, 0, 0, (off_t)size_bytes);
-}
-
-static int open_output(struct generation *g, struct outfile *file,
-		       struct failure *failure)
+static int open_file(struct generation *g, struct failure *failure)
 {
 	const struct options *options = g->options;
-	uint64_t size_bytes;
-	int ret;
+	uint64_t size_bytes = options->record_count * GENERATOR_RECORD_BYTES;
+	int ret = check_size(options, failure);
 
-	ret = check_size(options, failure);
-	if (ret < 0)
-		return ret;
-	ret = outfile_open(file, options->path, failure);
-	if (ret < 0)
-		return ret;
-	size_bytes = options->record_count * GENERATOR_RECORD_BYTES;
-	/* Also asks the file system whether it has files as large as that. */
-	if (ftruncate(file->fd, (off_t)size_bytes) < 0)
-		return failure_set(failure, EXIT_FILE, options->path, errno,
-				   "cannot write");
-	g->file = file;
-	/* Only tmpfs is mapped: there a page, once made, stays, so that a store
-	 * can't fail; and there it pays. */
-	hugefile_open(&g->pages, file->fd, size_bytes);
-	open_direct(g, file->fd, size_bytes);
+	g->sink = &g->file.sink;
+	if (ret == 0)
+		ret = output_open(&g->file, &options->path, &size_bytes, 1,
+				  NULL, direct_is_large(size_bytes), failure);
+	/* Asks the file system whether it has files as large as that. */
+	if (ret == 0 && ftruncate(g->file.files->fd, (off_t)size_bytes) < 0)
+		ret = failure_set(failure, EXIT_FILE, options->path, errno,
+				  "cannot write");
+	if (g->file.direct)
+		g->block_records = DIRECT_BLOCK_RECORDS;
+	return ret;
+}
+
+static int open_sink(struct generation *g, struct failure *failure)
+{
+	/* A write that fails is an error like others, not a signal. */
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	if (g->options->to_stdout)
+		g->sink = &g->stream.sink;
+	else if (strcmp(g->options->path, "/dev/null") != 0)
+		return open_file(g, failure);
 	return 0;
 }
 
-/* A write that fails is an error like others, not a signal. */
-static void open_stdout(void)
+static int set_slots(struct generation *g, unsigned slot_count,
+		     struct failure *failure)
 {
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN);
-	pipe_widen(STDOUT_FILENO);
+	if (g->sink == &g->file.sink)
+		output_set_slots(&g->file, g->memory, slot_count,
+				 g->block_bytes);
+	if (g->sink != &g->stream.sink)
+		return 0;
+	stream_sink_init(&g->stream, g->options->path, g->memory, slot_count,
+			 g->block_bytes);
+	return stream_sink_open(&g->stream, UINT64_MAX, failure);
 }
 
-/* Some file systems tell only now that the disk is full. */
-static int close_stdout(struct failure *failure)
+static int close_sink(struct generation *g, struct failure *failure)
 {
-	if (close(STDOUT_FILENO) == 0 || errno == EINTR)
-		return 0;
-	return failure_set(failure, EXIT_FILE, PIPE_OUTPUT_NAME, errno,
-			   "cannot write");
+	if (g->sink == &g->stream.sink)
+		return stream_sink_commit(&g->stream, failure);
+	return g->sink ? output_commit(&g->file, false, NULL, failure) : 0;
 }
 
 /* --- threads -------------------------------------------------------------- */
 
-static uint8_t *alloc_staging(const struct generation *g, unsigned count)
-{
-	if (g->direct_fd >= 0)
-		return direct_memory(count * g->block_bytes);
-	return aligned_alloc(PAGE_BYTES, count * g->block_bytes);
-}
-
-static int alloc_members(struct generation *g, unsigned count,
+/* What is allocated here is freed by the end of the process. */
+static int alloc_members(struct generation *g, unsigned thread_count,
 			 struct failure *failure)
 {
-	g->members = alloc_apart(count, sizeof(*g->members));
-	g->staging = alloc_staging(g, count);
-	if (!g->members || !g->staging)
+	unsigned slot_count =
+		g->sink == &g->file.sink
+			? output_slots_wanted(&g->file, thread_count)
+			: thread_count + 1;
+
+	g->members = alloc_apart(thread_count, sizeof(*g->members));
+	g->memory = g->file.direct ? direct_memory(slot_count * g->block_bytes)
+				   : aligned_alloc(PAGE_BYTES,
+						   slot_count * g->block_bytes);
+	if (!g->members || !g->memory)
 		return failure_no_memory(failure);
-	return 0;
+	return set_slots(g, slot_count, failure);
 }
 
 static unsigned choose_thread_count(const struct generation *g,
@@ -344,11 +255,9 @@ static unsigned choose_thread_count(const struct generation *g,
 	uint64_t wanted = g->options->thread_count;
 	unsigned count = thread_pool_size(topology, wanted, g->block_count);
 
-	if (wanted == 0 && g->options->to_stdout)
-		return MIN(count, STREAM_THREADS_MAX);
-	if (wanted == 0 && g->direct_fd >= 0)
-		return MAX(count, DIRECT_THREADS);
-	return count;
+	return wanted == 0 && g->options->to_stdout
+		       ? MIN(count, STREAM_THREADS_MAX)
+		       : count;
 }
 
 /* Standard output has no line of progress: the programs that read it use the
@@ -367,7 +276,6 @@ static void cut_blocks(struct generation *g)
 			 (g->options->record_count % g->block_records != 0);
 }
 
-/* The memory allocated here is freed by the end of the process. */
 static int run_threads(struct generation *g, u128 *checksum,
 		       struct failure *failure)
 {
@@ -382,7 +290,6 @@ static int run_threads(struct generation *g, u128 *checksum,
 	ret = alloc_members(g, count, failure);
 	if (ret < 0)
 		return ret;
-	g->ahead_bytes = count * g->block_bytes;
 	ret = thread_pool_start_some(&pool, count, g->options->thread_count > 0,
 				     &topology, failure);
 	if (ret < 0)
@@ -392,39 +299,26 @@ static int run_threads(struct generation *g, u128 *checksum,
 	progress_end(&g->progress);
 	for (unsigned i = 0; i < count; i++)
 		*checksum += g->members[i].checksum;
-	return -g->error;
+	return 0;
 }
 
-/* Returns -EPIPE if the reader of standard output has gone. */
 static int generate(const struct options *options, u128 *checksum,
 		    struct failure *failure)
 {
 	static struct generation g;
-	struct outfile file = OUTFILE_NONE;
-	int ret = 0;
+	int ret;
 
 	g.options = options;
-	g.direct_fd = -1;
 	g.block_records = BLOCK_RECORDS;
-	pthread_mutex_init(&g.turn_lock, NULL);
-	pthread_cond_init(&g.turn_passed, NULL);
 	if (options->checksum)
 		g.checksum = checksum_kernel(cpu_level_detect(),
 					     GENERATOR_RECORD_BYTES);
-	if (options->to_stdout)
-		open_stdout();
-	else if (!writes_nothing(options))
-		ret = open_output(&g, &file, failure);
+	ret = open_sink(&g, failure);
 	if (ret == 0)
 		ret = run_threads(&g, checksum, failure);
-	if (g.error != 0)
-		failure_set(failure, EXIT_FILE, options->path, g.error,
-			    "cannot write");
-	if (ret == 0 && options->to_stdout)
-		ret = close_stdout(failure);
-	if (ret == 0 && file.fd >= 0)
-		ret = outfile_commit(&file, false, failure);
-	outfile_close(&file);
+	if (ret == 0)
+		ret = close_sink(&g, failure);
+	output_close(&g.file);
 	return ret;
 }
 
@@ -481,7 +375,6 @@ static int check_path(struct options *options, struct failure *failure)
 	if (!options->to_stdout)
 		return options_check_operand(options->path, "a regular file",
 					     failure);
-	options->path = PIPE_OUTPUT_NAME;
 	return check_stdout(options, failure);
 }
 
@@ -524,11 +417,7 @@ int main(int argc, char **argv)
 		return stdout_print_info(ret, "blinkgen", help);
 	if (ret < 0 || complete_options(&options, &failure) < 0)
 		return log_failure(&failure);
-	ret = generate(&options, &checksum, &failure);
-	/* No line: a reader that has seen enough is no mistake. */
-	if (ret == -EPIPE && options.to_stdout)
-		return EXIT_FILE;
-	if (ret < 0)
+	if (generate(&options, &checksum, &failure) < 0)
 		return log_failure(&failure);
 	if (options.checksum)
 		fprintf(stderr, "%s\n", format_u128_hex(text, checksum));
