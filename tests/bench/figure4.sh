@@ -5,7 +5,7 @@
 #
 # Runs results/datamation-2011.sweep in the scenarios cache and platter, and puts the
 # record into FOLDER, a new one: blinkreport draws it.  What a place cannot set is in
-# the record with its reason.
+# the record with its reason; knobs that the study did not have are not tried.
 #
 #   namespaces  as root: sixteen nodes on this machine, each in a network namespace,
 #               with three networks: one of links of FAST Mbit/s (10000) and an MTU

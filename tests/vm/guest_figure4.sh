@@ -128,10 +128,11 @@ place_sweep()
 	for value in 32 512 1024 2048; do
 		set -- "$@" "$(at machine.raid-chunk "work $value /mnt/stripe-$value")"
 	done
-	# MPI is compared in network namespaces, where there are sixteen nodes.
+	# Queues, packets and MPI are compared in network namespaces, where there are
+	# sixteen nodes.
 	# shellcheck disable=SC2016 # a line's number
-	sweep "$@" '/^ranks.exchange /,$d'
-	sed -n '/^# --- not in the study/,$p' $ROOT/results/datamation-2011.sweep
+	sweep "$@" '/^tune.mtu /,/^$/d' '/^tune.tx-queue-length /,/^$/d' \
+		'/^ranks.exchange /,$d'
 }
 
 case_figure4()
