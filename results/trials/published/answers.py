@@ -92,7 +92,7 @@ class Answers:
         found = MEASURES[ours["measure"]](self._sources, claim)
         note = f"; {ours['note']}" if "note" in ours else ""
         return [replace(answer, words=answer.words + note)
-                for answer in found]
+                for answer in found] or _skipped(self._sources, ours)
 
     def _modelled(self, claim):
         """By blinksort's own model; the same arguments are asked once."""
@@ -154,7 +154,7 @@ def _of_the_benchmark(sources):
 
 def _nodes(study, group) -> str:
     ranks = ranks_of(group.parameters)
-    if ranks:
+    if ranks and not study.design["hosts"]:
         return f"{ranks['count']} ranks"
     count = len(group.trials[0]["ranks"] or [None])
     return f"{count} node{'s' * (count > 1)}"
@@ -203,6 +203,17 @@ def _effect(sources, claim):
                 source, _circumstances(source, group), value, unit, claim,
                 _is_shown(group, ours)))
     return found
+
+
+def _skipped(sources, ours):
+    """The reason of the first record that would have had the arms."""
+    for source in sources:
+        reasons = [one["skipped"] for one in (
+            source.study.design["configurations"] if source.study else ())
+            if one["name"] in ours.get("arm", ()) and one["skipped"]]
+        if reasons:
+            return [Answer("not here", f"{source.name}: {reasons[0]}")]
+    return []
 
 
 def _circumstances(source, group):

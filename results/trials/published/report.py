@@ -91,6 +91,8 @@ def orders(answered) -> list:
                 or ours["measure"] != "effect":
             continue
         for answer in each.answers:
+            if answer.value is None:
+                continue
             effects.setdefault((
                 ours["scenario"], ours["statistic"], answer.record), {})[
                     each.claim["id"]] = each.claim["value"], answer.value
