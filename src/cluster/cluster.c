@@ -266,6 +266,15 @@ static void fill_result(struct cluster *cluster)
 				    exchange_counters(cluster->exchange));
 }
 
+static int check_gathered(struct cluster *cluster)
+{
+	int error = cluster_output_check(cluster, cluster->failure);
+
+	return error ? error
+		     : exchange_barrier(cluster->exchange, CLUSTER_CHECKED,
+					NULL, 0, cluster->failure);
+}
+
 /* Everything is written here; then, everywhere; then all ranks give the names.
  */
 static int commit(struct cluster *cluster)
@@ -283,6 +292,8 @@ static int commit(struct cluster *cluster)
 	if (error == 0)
 		error = exchange_barrier(cluster->exchange, CLUSTER_WRITTEN,
 					 NULL, 0, failure);
+	if (error == 0 && cluster->config->gathers)
+		error = check_gathered(cluster);
 	add_ns(cluster, CLUSTER_MEET_NS, begin_ns);
 	begin_ns = clock_now_ns();
 	cluster->result->sort.ordered_ns = begin_ns;

@@ -252,23 +252,32 @@ static int cut_nonces_off(struct cluster *cluster, struct failure *failure)
 	return error;
 }
 
+/* Does this rank give an output its name? */
+static bool names_output(const struct cluster *cluster)
+{
+	return sorts(cluster, cluster->rank.rank) &&
+	       (!cluster->config->gathers ||
+		cluster->rank.rank == cluster->output.first_rank);
+}
+
+int cluster_output_check(struct cluster *cluster, struct failure *failure)
+{
+	if (!names_output(cluster))
+		return 0;
+	announce_sync(cluster);
+	return cut_nonces_off(cluster, failure);
+}
+
 int cluster_output_commit(struct cluster *cluster, struct outfile *also,
 			  struct failure *failure)
 {
 	bool sync = cluster->sort_config->sync;
-	int error = 0;
 
 	/* Rank 0 has more than its output to name: the trace. */
-	if (!sorts(cluster, cluster->rank.rank) ||
-	    (cluster->config->gathers &&
-	     cluster->rank.rank != cluster->output.first_rank))
+	if (!names_output(cluster))
 		return also ? outfile_commit_all(also, 1, sync, failure) : 0;
 	announce_sync(cluster);
-	if (cluster->config->gathers)
-		error = cut_nonces_off(cluster, failure);
-	return error ? error
-		     : output_commit(&cluster->output.output, sync, also,
-				     failure);
+	return output_commit(&cluster->output.output, sync, also, failure);
 }
 
 void cluster_output_close(struct cluster *cluster, bool has_failed)

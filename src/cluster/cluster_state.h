@@ -154,7 +154,7 @@ struct cluster_compress {
 };
 
 /* Phases of the exchange that all ranks must come to. */
-enum cluster_phase { CLUSTER_WRITTEN = 1, CLUSTER_NAMED };
+enum cluster_phase { CLUSTER_WRITTEN = 1, CLUSTER_CHECKED, CLUSTER_NAMED };
 
 struct cluster {
 	/* Written by cluster.c, before the other files' functions run. */
@@ -301,8 +301,12 @@ int cluster_output_shrink(struct cluster *cluster, const uint64_t *shares,
 			  uint64_t record_count, struct failure *failure);
 /* All of the share has been handed over: write it, for other ranks to see. */
 int cluster_output_finish(struct cluster *cluster, struct failure *failure);
-/* All ranks have finished: give the files their names; also, unless it is NULL,
- * is one more file that gets its name with them. */
+/* All ranks have finished: look whether files that ranks write together are
+ * whole.  Other ranks may look at other files, so no file gets its name before
+ * all have looked. */
+int cluster_output_check(struct cluster *cluster, struct failure *failure);
+/* All ranks have finished, and looked: give the files their names; also, unless
+ * it is NULL, is one more file that gets its name with them. */
 int cluster_output_commit(struct cluster *cluster, struct outfile *also,
 			  struct failure *failure);
 /* Close the output.  If the run has failed, remove also the hidden files that

@@ -1069,6 +1069,15 @@ case_gather_apart()
 		--gather="$PWD/to.%r/out" --deadline="$DEADLINE_S"
 	expect_all_fail 3 0 'rank 1 .* has another file there'
 	[ "$(find . -path './to.*/*')" = "" ]
+	# Nor has a file before it got its name.
+	echo old >out.all
+	on_nodes 4 "${BLINKSORT[@]}" --cluster "$PWD/in.%r" \
+		--gather="$PWD/out.all" --gather="$PWD/to.%r/out" \
+		--deadline="$DEADLINE_S"
+	expect_all_fail 3 2 'rank 3 .* has another file there'
+	echo out.all | expect_outputs
+	[ "$(cat out.all)" = old ]
+	[ "$(find . -path './to.*/*')" = "" ]
 }
 
 # All of them gather, or none.

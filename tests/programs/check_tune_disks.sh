@@ -68,14 +68,14 @@ case_plan()
 	machine
 	disks plan --data-bytes 10000000000 --stripe 128 --label fast \
 		/dev/sda /dev/sdb /dev/sdc >out
-	# 10^10 bytes are 9537 MiB; a tenth more, and 80; a third and 1
+	# 10^10 bytes are 9537 MiB; a tenth more, and 80; a third, 3 and 1
 	cat >want <<-END
-		# /dev/sda: 3525 MiB of 1907729 MiB
-		# /dev/sdb: 3525 MiB of 1907729 MiB
-		# /dev/sdc: 3525 MiB of 1907729 MiB
-		$(sfdisk_command /dev/sda 3525 raid)
-		$(sfdisk_command /dev/sdb 3525 raid)
-		$(sfdisk_command /dev/sdc 3525 raid)
+		# /dev/sda: 3528 MiB of 1907729 MiB
+		# /dev/sdb: 3528 MiB of 1907729 MiB
+		# /dev/sdc: 3528 MiB of 1907729 MiB
+		$(sfdisk_command /dev/sda 3528 raid)
+		$(sfdisk_command /dev/sdb 3528 raid)
+		$(sfdisk_command /dev/sdc 3528 raid)
 		mdadm --create /dev/md/fast --run --metadata=1.2 --level=0 --raid-devices=3 --chunk=128 /dev/sda1 /dev/sdb1 /dev/sdc1
 		mkfs.xfs -q -f -L fast -d su=128k,sw=3 /dev/md/fast
 		# then: mount -o noatime /dev/md/fast /mnt/fast
@@ -120,12 +120,16 @@ case_plan_json()
 		assert plan["mount"].startswith("mount ")
 		assert plan["sort"] is None
 	END
+	# Wide stripes: mdadm leaves 128 MiB; and these are no whole MiBs.
+	disks --json plan --data-bytes 5000000 --stripe 99996 --headroom 0 \
+		/dev/sda /dev/sdb >out
+	expect_match "\"partition_bytes\": $(((196 + 128 + 98 + 1) << 20))" out
 }
 
 # Two arrays, the one for the input nearest to the rim; no room for a file system.
 case_plan_raw()
 {
-	local size='size=9538MiB, type=raid\n' sfdisk
+	local size='size=9547MiB, type=raid\n' sfdisk
 
 	machine
 	disks plan --raw --data-bytes 20000000000 --headroom 0 --stripe 128 \
@@ -133,8 +137,8 @@ case_plan_raw()
 	sfdisk="printf 'label: gpt\nstart=1MiB, $size$size' | sfdisk --quiet`
 		` --wipe always --wipe-partitions always"
 	cat >want <<-END
-		# /dev/sda: 19076 MiB of 1907729 MiB
-		# /dev/sdb: 19076 MiB of 1907729 MiB
+		# /dev/sda: 19094 MiB of 1907729 MiB
+		# /dev/sdb: 19094 MiB of 1907729 MiB
 		$sfdisk /dev/sda
 		$sfdisk /dev/sdb
 		mdadm --create /dev/md/blink-in --run --metadata=1.2 --level=0 --raid-devices=2 --chunk=128 /dev/sda1 /dev/sdb1
@@ -171,7 +175,7 @@ case_plan_raw_single()
 # A file system for scratch files nearest to the rim, then the output, then the input.
 case_plan_scratch()
 {
-	local size='size=9578MiB, type=raid\n' sfdisk sort
+	local size='size=9587MiB, type=raid\n' sfdisk sort
 
 	machine
 	sfdisk="printf 'label: gpt\nstart=1MiB, $size$size$size' | sfdisk --quiet`
@@ -179,8 +183,8 @@ case_plan_scratch()
 	sort="blinksort /dev/md/blink-in --device-bytes=20000000000`
 		` --output-device=/dev/md/blink-out -T"
 	cat >want <<-END
-		# /dev/sda: 28734 MiB of 1907729 MiB
-		# /dev/sdb: 28734 MiB of 1907729 MiB
+		# /dev/sda: 28761 MiB of 1907729 MiB
+		# /dev/sdb: 28761 MiB of 1907729 MiB
 		$sfdisk /dev/sda
 		$sfdisk /dev/sdb
 		mdadm --create /dev/md/blink-scratch --run --metadata=1.2 --level=0 --raid-devices=2 --chunk=128 /dev/sda1 /dev/sdb1

@@ -225,6 +225,14 @@ class Report(unittest.TestCase):
         self.assertLessEqual(error, memo("joule-error"))
         self.assertEqual(round(error), memo("joule-error"))
 
+    def test_a_pass_that_lacks_a_domain(self):
+        study = self.study(uses({"package-0": 10, "package-0/dram": 1}),
+                           energy=measured("package-0", "package-0/dram"))
+        study.reference("pagecache").sample_trials[0]["energy"]["passes"] = [
+            {"pass": "runs", "ns": 1, "domains_uj": {"package-0": 1}}]
+        self.assertRegex(table.text(study),
+                         r"(?m)^reference +all, runs +0 +- +- +-$")
+
     def test_energy_of_nothing(self):
         """Runs shorter than the counter's step."""
         study = self.study(uses({"package-0": 0}),

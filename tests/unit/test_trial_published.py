@@ -136,6 +136,31 @@ class Records(unittest.TestCase):
         for picture in found:
             self.assertIn(picture.title, picture.svg())
 
+    def test_records_with_little_in_them(self):
+        spread = claim(ours={"by": "measured", "measure": "time",
+                             "scenario": "cache", "statistic": "sd"})
+        for options, names in (
+                ({"most": 0, "sweep_text": SWEEP}, set()),
+                ({"trials": 1, "sweep_text": SWEEP}, {
+                    "datamation-2011-4-record", "psort-2011-2"}),
+                ({"records": 0, "sweep_text": "ranks.count 1 | 2 4\n"
+                  "scaling weak\n"}, {"psort-2011-2",
+                                      "figure-4-record-cache",
+                                      "figure-11-record-cache"})):
+            with self.subTest(options), tempfile.TemporaryDirectory() as at:
+                trial_samples.make_record(f"{at}/record", **{
+                    "scenarios": ("cache",), "records": answers.RECORDS,
+                    "trials": 3} | options)
+                found = [answers.read(f"{at}/record")]
+                drawn = figures.pictures(report.Report(
+                    whole().documents, found))
+                self.assertEqual(names, {
+                    picture.name for picture in drawn
+                    if "record" in picture.title})
+                for picture in drawn:
+                    picture.svg()
+                self.assertEqual([], Answers(None, found).of(spread))
+
     def test_a_table_of_claims(self):
         ours = Answer("measured", "", {"b": 3})
         group = [report.Answered(claim(

@@ -529,7 +529,13 @@ class Validation(Case):
                  "there is not one reference"),
                 ({"configurations": [{**c, "skipped": "no"} for c in
                                      design["configurations"]]},
-                 "the reference or the control is skipped")):
+                 "the reference or the control is skipped"),
+                ({"records": None}, "sorts have records, and commands"),
+                ({"kind": None}, "sorts have records, and commands"),
+                ({"commands": {
+                    "directory": "/", "inputs": [], "outputs": [],
+                    "stdin": "/dev/null", "ignores_failure": False,
+                    "warmup_blocks": 0}}, "sorts have records, and comm")):
             design_path.write_text(json.dumps({**design, **change}))
             self.assertRegex("\n".join(schema.validate(self.path)), pattern)
         design_path.write_text(json.dumps(design))

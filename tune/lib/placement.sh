@@ -20,9 +20,9 @@ disks_layout()
 		total_mib=$((total_mib + DISK_XFS_MIB))
 		((total_mib >= DISK_LEAST_MIB)) || total_mib=$DISK_LEAST_MIB
 	fi
-	# A MiB for the superblock of md, and whole stripes
-	PART_MIB=$(((total_mib + count - 1) / count + (count > 1)))
+	PART_MIB=$(((total_mib + count - 1) / count))
 	PART_MIB=$(((PART_MIB + unit_mib - 1) / unit_mib * unit_mib))
+	((count == 1)) || disks_spare "$unit_mib"
 	for i in "${!DISKS[@]}"; do
 		# A MiB before them, and one for the second copy of the table.
 		((DISK_SIZE[i] == 0 || DISK_SIZE[i] >= \
@@ -33,6 +33,20 @@ disks_layout()
 	disks_parts
 	disks_volumes
 	disks_steps
+}
+
+# disks_spare STRIPE_MIB: adds to PART_MIB what an array does not use of it: a MiB
+# for the superblock, and what mdadm leaves free behind that, which is up to a
+# thousandth, or 8 stripes if that is more, but no more than 128 MiB.  Stripes that
+# do not fill MiBs leave a rest.
+disks_spare()
+{
+	local mib=$((PART_MIB / 1000)) stripes_mib=$((DISK_STRIPE_KIB / 128))
+
+	((mib >= stripes_mib)) || mib=$stripes_mib
+	((mib <= 128)) || mib=128
+	((1024 % DISK_STRIPE_KIB == 0)) || mib=$((mib + $1))
+	PART_MIB=$((PART_MIB + mib + 1))
 }
 
 # Names that end in a digit have a p before the number.

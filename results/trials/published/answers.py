@@ -164,7 +164,8 @@ def _groups(sources, ours):
     """(source, group) of the benchmark's times of an arm, or of the reference.
     """
     return [(source, group) for source in _of_the_benchmark(sources)
-            for group in source.study.of(ours["scenario"]) if group.count
+            for group in source.study.of(ours["scenario"])
+            if group.count > (ours["statistic"] == "sd")
             and (group.name in ours["arm"] if "arm" in ours
                  else group.role == REFERENCE)]
 
@@ -194,7 +195,7 @@ def _effect(sources, claim):
     for source, group in groups:
         reference = source.study.reference(ours.get("less",
                                                     ours["scenario"]))
-        if reference and reference.count:
+        if reference and reference.count > (ours["statistic"] == "sd"):
             base = of(reference.samples_ns)
             more = of(group.samples_ns) - base
             value, unit = ((more / base, "x") if claim["unit"] == "%"

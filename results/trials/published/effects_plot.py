@@ -14,11 +14,12 @@ _NARROW_ROW_PX = 38
 
 
 def has_effects(study) -> bool:
-    """A sweep over settings of a machine, of the benchmark's records?"""
-    return (study.design["records"] == 1_000_000 and any(
-        name.startswith("tune.")
-        for configuration in study.design["configurations"]
-        for name in configuration["parameters"]))
+    """Times of a sweep over settings of a machine, of the benchmark's records?
+    """
+    return (study.design["records"] == 1_000_000 and bool(_rows(study))
+            and any(name.startswith("tune.")
+                    for configuration in study.design["configurations"]
+                    for name in configuration["parameters"]))
 
 
 def where(source) -> str:

@@ -157,8 +157,8 @@ def _scaling_of(source, figure):
     study = source.study
     for scenario in study.scenarios:
         curve = Curve("measured", points=sorted(
-            (designs.records_of(study.design, group.name)
-             // study.design["records"], Spread.of(_rates(study, group)))
+            (designs.rank_count(study.design, group.name),
+             Spread.of(_rates(study, group)))
             for group in study.of(scenario) if group.count
             and group.role != CONTROL))
         if len(curve.points) < 2:

@@ -4,17 +4,19 @@
 its time on until the next one of the same name and process.
 """
 
-import math
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from trials.base import documents, units
-from trials.base.failure import FILE, Failure, naming
+from trials.base.failure import FILE, Failure
 from trials.base.text_table import grid
 
 FLOWS = ("read", "write", "send", "receive")
 _FIRST_LINE = b'{"displayTimeUnit":"ns","traceEvents":['
+_LINE_BYTES_MAX = 4096
+# More than 64 bits of nanoseconds can tell.
+_TIME_US_MAX = 1e16
 
 
 @dataclass
@@ -56,19 +58,20 @@ class Rates:
 def read(path) -> Rates:
     """Raises Failure: it is not there, or no timeline of blinksort's."""
     found, steps = Rates(path), {}
-    with naming(path), open(path, "rb") as file:
+    with documents.open_regular(path) as file:
         if file.readline(len(_FIRST_LINE) + 1).rstrip() != _FIRST_LINE:
             raise Failure(path, "is no timeline: blinksort --trace makes one",
                           FILE)
-        for number, line in enumerate(file, 2):
+        for number, line in enumerate(iter(
+                lambda: file.readline(_LINE_BYTES_MAX + 1), b""), 2):
             try:
                 _take(line, found.names, steps)
             except (ValueError, KeyError, TypeError) as error:
                 raise Failure(f"{path}:{number}", f"is damaged: {error}",
                               FILE) from None
     for flow in FLOWS:
-        rates = {pid: _rate(steps[flow, pid]) for kind, pid in steps
-                 if kind == flow}
+        rates = {pid: rate for (kind, pid), taken in steps.items()
+                 if kind == flow and (rate := _rate(taken)).moved_bytes}
         if rates:
             found.flows[flow] = rates
     if not found.flows:
@@ -78,22 +81,24 @@ def read(path) -> Rates:
 
 def _take(line, names, steps):
     """Spans, which are most of the lines, are left alone."""
-    if len(line) > 4096:
-        raise ValueError("a line of more than 4096 bytes")
+    if len(line) > _LINE_BYTES_MAX:
+        raise ValueError(f"a line of more than {_LINE_BYTES_MAX} bytes")
     if b'"ph":"C"' not in line and b'"process_name"' not in line:
         return
     event = documents.loads(line.rstrip(b",\n"))
     pid = event["pid"]
-    if not isinstance(pid, int):
+    if type(pid) is not int:
         raise ValueError(f"pid: {pid!r} is no number")
     if event["ph"] == "M":
         names[pid] = str(event["args"]["name"])
         return
-    step = event["ts"] * 1e3, event["args"]["bytes/s"]
-    if event["name"] not in FLOWS or not all(map(math.isfinite, step)) \
-            or step[1] < 0:
+    time_us, rate = event["ts"], event["args"]["bytes/s"]
+    if (event["name"] not in FLOWS
+            or {type(time_us), type(rate)} - {int, float}
+            or abs(time_us) > _TIME_US_MAX
+            or not 0 <= rate < documents.LIMIT):
         raise ValueError("it is no rate")
-    steps.setdefault((event["name"], pid), []).append(step)
+    steps.setdefault((event["name"], pid), []).append((time_us * 1e3, rate))
 
 
 def _rate(steps):

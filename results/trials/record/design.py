@@ -238,10 +238,14 @@ def make(scenarios: list[str], sweep: Optional[Sweep], trials: int, seed: int,
 def records_of(design: dict, name: str) -> int:
     """The records that a configuration sorts: with weak scaling each of its
     ranks has those of the design."""
-    if not design.get("weak_scaling"):
-        return design["records"]
+    return design["records"] * (rank_count(design, name)
+                                if design.get("weak_scaling") else 1)
+
+
+def rank_count(design: dict, name: str) -> int:
+    """The ranks that a configuration starts on this machine, or one."""
     ranks = ranks_of(configuration(design, name)["parameters"])
-    return design["records"] * int((ranks or RANKS_DEFAULTS)["count"])
+    return int((ranks or RANKS_DEFAULTS)["count"])
 
 
 def input_words(design: dict) -> str:

@@ -132,6 +132,12 @@ def plan_complaints(design) -> Iterator[str]:
         yield "there is not one reference"
     if any(c["skipped"] for c in configurations if c["role"] != "variant"):
         yield "the reference or the control is skipped"
+    of_commands = designs.of_commands(design)
+    if {("command" in c) for c in configurations} | {
+            design[key] is None for key in ("records", "record_bytes",
+                                            "kind")} != {of_commands} or (
+            of_commands and design.get("weak_scaling")):
+        yield "sorts have records, and commands have none"
     for configuration in configurations:
         ranks = ranks_of(configuration["parameters"]) or {}
         yield from (f"ranks.{name} can't be '{value}'"
@@ -352,6 +358,9 @@ def _require_readable(path):
 def _check_record(folder, complaints):
     design = _document(folder, "design", validator(designs.SCHEMA), complaints)
     if design:
-        complaints += [f"{os.path.join(folder, 'design.json')}: {why}"
-                       for why in plan_complaints(design)]
+        found = [f"{os.path.join(folder, 'design.json')}: {why}"
+                 for why in plan_complaints(design)]
+        complaints += found
+    # Trials are what their design says.
+    if design and not found:
         _check_trials(os.path.join(folder, "trials.jsonl"), design, complaints)

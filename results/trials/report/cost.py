@@ -108,7 +108,8 @@ def _taken(group, wanted, name) -> list:
     """The energy of each trial, or of its pass of that name."""
     return [one for trial in _with(group, wanted) for one in (
         {**trial["energy"], "pass": None, "ns": trial["whole_ns"]},
-        *_passes(trial)) if one["pass"] == name]
+        *_passes(trial)) if one["pass"] == name
+        and set(wanted) <= set(one["domains_uj"])]
 
 
 def _with(group, wanted):
