@@ -38,7 +38,12 @@ static void plan_for(uint64_t bytes, unsigned ranks, uint64_t memory_bytes,
 		.record_count = records,
 		.memory_bytes = memory_bytes,
 		.worker_count = threads,
-		.ranks = { .rank_count = ranks, .part_records = records },
+		.ranks = {
+			.rank_count = ranks,
+			.part_records = records,
+			.planned_records = records,
+			.own_records = records,
+		},
 	};
 	assert_int_equal(external_plan_make(&plan, &request), 0);
 }
