@@ -379,6 +379,41 @@ case_modes()
 	expect_tree_restored
 }
 
+# waits_for FILE: another process wants its lock
+waits_for()
+{
+	grep -q -- "-> FLOCK .*:$(stat -c %i "$1") " /proc/locks
+}
+
+# What another node of the machine has set for a while is not taken for the
+# original: apply reads it when the other is done.
+case_two_folders()
+{
+	local fd pid
+
+	make_tree tree
+	mkdir tree/run
+	exec {fd}>>tree/run/blinktune.lock
+	flock "$fd"
+	put tree/proc/sys/vm/swappiness '10'
+	"${TUNE[@]}" -q --state other apply swappiness=1 {fd}>&- &
+	pid=$!
+	wait_until waits_for tree/run/blinktune.lock
+	put tree/proc/sys/vm/swappiness '60'
+	flock -u "$fd"
+	wait "$pid"
+	# It keeps nobody waiting while its values are set; revert waits, too.
+	flock "$fd"
+	"${TUNE[@]}" -q --state other revert {fd}>&- &
+	pid=$!
+	wait_until waits_for tree/run/blinktune.lock
+	[ "$(cat tree/proc/sys/vm/swappiness)" = 1 ]
+	flock -u "$fd"
+	wait "$pid"
+	rm -r tree/run
+	expect_tree_restored
+}
+
 # as NUMBER COMMAND...: as that user
 as()
 {
@@ -626,6 +661,7 @@ check names_of_a_tree case_names_of_a_tree
 check folders case_folders
 check good_folders case_good_folders
 check modes case_modes
+check two_folders case_two_folders
 if [ "$UID" != 0 ]; then
 	skip two_users "needs root"
 	skip denied "needs root"

@@ -26,8 +26,18 @@ apply_on_signals()
 
 apply_profile()
 {
+	local status=0
+
 	profile_load "$1"
 	journal_lock
+	machine_lock
+	apply_in_turn || status=$?
+	machine_unlock
+	return $status
+}
+
+apply_in_turn()
+{
 	if journal_read && ! apply_forget; then
 		strays_refuse
 		apply_again

@@ -19,7 +19,7 @@ deadman_start()
 		return 0
 	fi
 	process_may_stay || return 1
-	exec {go}> >(exec {LOCK_FD}>&- && exec setsid "$TUNE/blinktune" -q \
+	exec {go}> >(locks_close && exec setsid "$TUNE/blinktune" -q \
 		--state "$STATE" ${ROOT:+--root "$ROOT"} \
 		deadman "$J_ID" "$CONFIRM_WITHIN_S" >/dev/null 2>&1)
 	J_DEADMAN_PID=$! J_CONFIRMED=

@@ -49,7 +49,8 @@ fd_holder_loop()
 	local knob target value holds='' name
 
 	trap '' HUP INT
-	exec 2>/dev/null {LOCK_FD}>&-
+	exec 2>/dev/null
+	locks_close
 	while IFS=$'\t' read -r knob target value; do
 		if knob_hold "$knob" "$target" "$value"; then
 			name=$knob:$target

@@ -107,7 +107,7 @@ run_close()
 {
 	local fd
 
-	exec {LOCK_FD}>&-
+	locks_close
 	for fd in "${held_fds[@]}"; do
 		exec {fd}>&-
 	done

@@ -68,6 +68,7 @@ revert_entries()
 	local todo=() now=() result=() why=() changed=''
 
 	shift
+	machine_lock
 	for ((at = $#; at > 0; at--)); do
 		order+=("${!at}")
 	done
@@ -83,6 +84,7 @@ revert_entries()
 		esac
 	done
 	[[ ! $changed ]] || revert_look_again
+	machine_unlock
 	revert_tell
 }
 
