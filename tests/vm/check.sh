@@ -139,7 +139,7 @@ prepare_figure4()
 	done
 	kernel_options="net.ifnames=0 systemd.unit=guest_figure4.service"
 	kernel_options+=" systemd.show_status=no"
-	for i in TRIALS RECORDS KILLS SEED; do
+	for i in TRIALS RECORDS KILLS SEED PART; do
 		[ -z "${!i:-}" ] || kernel_options+=" figure4.$i=${!i}"
 	done
 }
