@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """results/trials/published: what answers a claim, and what a verdict says."""
 
+import copy
 import functools
 import json
 import os
@@ -13,8 +14,8 @@ from report_page import Page
 from trials.base.failure import Failure
 from trials.base.programs import Programs
 from trials.drawing.picture import Picture
-from trials.published import (answers, claims_page, claims_table, dot_plot,
-                              figures, quantity, report, verdict)
+from trials.published import (answers, benchmark, claims_page, claims_table,
+                              dot_plot, figures, quantity, report, verdict)
 from trials.published.answers import Answer, Answers
 
 SWEEP = "tune.mtu 9000 | 1500\ntune.read-ahead 1024 | 0\n"
@@ -44,7 +45,7 @@ def sources():
         record = os.path.join(folder, "sweep")
         trial_samples.make_record(
             record, scenarios=("cache", "platter"), trials=12, times=times,
-            sweep_text=SWEEP, records=answers.RECORDS)
+            sweep_text=SWEEP, records=benchmark.RECORDS)
         weak = os.path.join(folder, "weak")
         trial_samples.make_record(
             weak, scenarios=("cache",), trials=6,
@@ -99,6 +100,19 @@ class Records(unittest.TestCase):
         found = self.of(effect("mtu", 5, "mtu=1500") | {"unit": "%"})[0]
         self.assertAlmostEqual(100 * 20 / 57, found[0].value, delta=0.1)
 
+    def test_an_effect_of_a_part_of_the_cluster(self):
+        """Two of sixteen nodes, each with as many records as there."""
+        def of(**design):
+            source = copy.deepcopy(sources()[0])
+            source.study.design.update(design)
+            return Answers(None, [source]).of(effect("mtu", 75, "mtu=1500"))
+
+        found = of(records=125_000, hosts=["a", "b"])
+        self.assertAlmostEqual(20, found[0].value, delta=0.1)
+        self.assertIn("1 node of 16, 12 trials", found[0].words)
+        self.assertEqual([], of(records=125_000, hosts=["a", "b", "c"]))
+        self.assertEqual([], of(records=125_000, hosts=None))
+
     def test_no_record_has_the_arm(self):
         wanted = effect("msi", 1, "msi=off")
         self.assertEqual([[]], self.of(wanted))
@@ -149,7 +163,7 @@ class Records(unittest.TestCase):
                                       "figure-11-record-cache"})):
             with self.subTest(options), tempfile.TemporaryDirectory() as at:
                 trial_samples.make_record(f"{at}/record", **{
-                    "scenarios": ("cache",), "records": answers.RECORDS,
+                    "scenarios": ("cache",), "records": benchmark.RECORDS,
                     "trials": 3} | options)
                 found = [answers.read(f"{at}/record")]
                 drawn = figures.pictures(report.Report(

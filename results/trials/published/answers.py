@@ -15,7 +15,7 @@ import numpy as np
 
 from trials.base.failure import Failure
 from trials.characterise import machine_profile
-from trials.published import quantity
+from trials.published import benchmark, quantity
 from trials.record import store
 from trials.record.sweep import ranks_of
 from trials.report.study import REFERENCE, Study
@@ -23,7 +23,6 @@ from trials.statistics.comparison import NOT_SHOWN, TOO_FEW
 from trials.statistics.spread import NARROWER, WIDER
 
 # The benchmark, whose times the documents have.
-RECORDS, RECORD_BYTES = 1_000_000, 100
 STATISTICS: dict[str, Callable] = {
     "mean": np.mean, "median": np.median, "minimum": np.min,
     "maximum": np.max, "sd": lambda samples: np.std(samples, ddof=1)}
@@ -145,25 +144,20 @@ def _measured(source, words, value, unit, claim, shown=True):
                       float(value), unit, claim["unit"])), shown, source.name)
 
 
-def _of_the_benchmark(sources):
-    return [source for source in sources if source.study is not None
-            and (source.study.design["records"],
-                 source.study.design["record_bytes"])
-            == (RECORDS, RECORD_BYTES)]
-
-
 def _nodes(study, group) -> str:
     ranks = ranks_of(group.parameters)
     if ranks and not study.design["hosts"]:
         return f"{ranks['count']} ranks"
     count = len(group.trials[0]["ranks"] or [None])
-    return f"{count} node{'s' * (count > 1)}"
+    return f"{count} node{'s' * (count > 1)}" \
+        + f" of {benchmark.NODES}" * benchmark.is_part(study)
 
 
-def _groups(sources, ours):
+def _groups(sources, ours, has=benchmark.is_whole):
     """(source, group) of the benchmark's times of an arm, or of the reference.
     """
-    return [(source, group) for source in _of_the_benchmark(sources)
+    return [(source, group) for source in sources
+            if source.study is not None and has(source.study)
             for group in source.study.of(ours["scenario"])
             if group.count > (ours["statistic"] == "sd")
             and (group.name in ours["arm"] if "arm" in ours
@@ -188,7 +182,7 @@ def _effect(sources, claim):
     takes than in the scenario "less"."""
     ours = claim["ours"]
     of = STATISTICS[ours["statistic"]]
-    groups = _groups(sources, ours)
+    groups = _groups(sources, ours) or _groups(sources, ours, benchmark.is_part)
     if "less" in ours:
         groups = sorted(groups, key=lambda pair: pair[1].count)[-1:]
     found = []

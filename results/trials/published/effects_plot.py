@@ -3,6 +3,7 @@ the minimum of each scenario as a bar, and the average with the standard
 deviation as a line across its end; the largest average is on top."""
 
 from trials.drawing import style
+from trials.published import benchmark
 from trials.report import machine_facts
 
 CAPTION = (
@@ -16,8 +17,9 @@ _NARROW_ROW_PX = 38
 def has_effects(study) -> bool:
     """Times of a sweep over settings of a machine, of the benchmark's records?
     """
-    return (study.design["records"] == 1_000_000 and bool(_rows(study))
-            and any(name.startswith("tune.")
+    return ((benchmark.is_whole(study) or benchmark.is_part(study))
+            and bool(_rows(study))
+            and any(name.startswith(("tune.", "machine."))
                     for configuration in study.design["configurations"]
                     for name in configuration["parameters"]))
 
