@@ -392,13 +392,12 @@ case_two_folders()
 	local fd pid
 
 	make_tree tree
-	mkdir tree/run
-	exec {fd}>>tree/run/blinktune.lock
+	exec {fd}<tree
 	flock "$fd"
 	put tree/proc/sys/vm/swappiness '10'
 	"${TUNE[@]}" -q --state other apply swappiness=1 {fd}>&- &
 	pid=$!
-	wait_until waits_for tree/run/blinktune.lock
+	wait_until waits_for tree
 	put tree/proc/sys/vm/swappiness '60'
 	flock -u "$fd"
 	wait "$pid"
@@ -406,11 +405,10 @@ case_two_folders()
 	flock "$fd"
 	"${TUNE[@]}" -q --state other revert {fd}>&- &
 	pid=$!
-	wait_until waits_for tree/run/blinktune.lock
+	wait_until waits_for tree
 	[ "$(cat tree/proc/sys/vm/swappiness)" = 1 ]
 	flock -u "$fd"
 	wait "$pid"
-	rm -r tree/run
 	expect_tree_restored
 }
 

@@ -8,7 +8,8 @@
 #   machine_unlock   hold and run do not keep others waiting while they hold
 #   locks_close      in a process that must not keep our locks
 #
-# Only who may change the machine has a lock there: root, or the owner of a tree.
+# What is locked is a file that only root may open, so that nobody else can make
+# root wait; or a tree's folder.
 
 readonly MACHINE_LOCK_WAIT_S=60
 
@@ -16,13 +17,18 @@ MACHINE_FD=
 
 machine_lock()
 {
-	local folder=$ROOT/run
+	local path=${ROOT:-/run/blinktune.lock}
 
-	[[ ! $MACHINE_FD && -d $folder && -w $folder ]] || return 0
-	state_try state_make_lock "$folder/blinktune.lock" || return 0
-	exec {MACHINE_FD}>>"$folder/blinktune.lock"
+	[[ ! $MACHINE_FD ]] || return 0
+	if [[ $ROOT ]]; then
+		exec {MACHINE_FD}<"$path"
+	else
+		# Who may not make it may not set anything either.
+		state_try state_make_lock "$path" || return 0
+		exec {MACHINE_FD}>>"$path"
+	fi
 	flock -w $MACHINE_LOCK_WAIT_S "$MACHINE_FD" ||
-		die "$folder: another blinktune is at work there"
+		die "$path: another blinktune is at work there"
 }
 
 # What a killed tool has inherited keeps no lock.
