@@ -36,11 +36,8 @@
 
 unsigned plan_index_bits(uint64_t slot_count)
 {
-	unsigned bits = 1;
-
-	while (bits < 63 && slot_count > (uint64_t)1 << bits)
-		bits++;
-	return bits;
+	return slot_count <= 2 ? 1
+			       : 64 - (unsigned)__builtin_clzll(slot_count - 1);
 }
 
 unsigned plan_workers(uint64_t size_bytes, unsigned allowed)
