@@ -9,8 +9,11 @@
 #include <string.h>
 
 #include "cluster/collective/trace_pack.h"
+#include "system/thread_pool.h"
 
 #define LANES 3
+/* The head, and a lane more than there can be, all empty. */
+#define MANY_BYTES (8 + 8 * (THREAD_POOL_WORKERS_MAX + 1))
 
 static struct trace_lane lanes[LANES];
 static struct flow_bins flows = { .width_ns = 1234, .first = 5678 }, flows_back;
@@ -98,7 +101,7 @@ static void trace_unpack__refuses_what_is_cut_or_more(void **state)
  * are those. */
 static int unpack(const uint8_t *lane_bytes, size_t count)
 {
-	static uint8_t bytes[16 + TRACE_PACK_FLOWS_BYTES];
+	static uint8_t bytes[MANY_BYTES + TRACE_PACK_FLOWS_BYTES];
 	struct trace_lane *back;
 	int lane_count;
 
@@ -113,7 +116,7 @@ static int unpack(const uint8_t *lane_bytes, size_t count)
 
 static void trace_unpack__refuses_counts_that_cannot_be(void **state)
 {
-	uint8_t bytes[16];
+	uint8_t bytes[16], many[MANY_BYTES] = { 0 };
 
 	(void)state;
 	memset(bytes, 0xff, sizeof(bytes));
@@ -129,6 +132,11 @@ static void trace_unpack__refuses_counts_that_cannot_be(void **state)
 	assert_int_equal(unpack(bytes, sizeof(bytes)), 1);
 	/* A writer divides by it. */
 	assert_int_equal(flows_back.width_ns, 1);
+	store_le64(many, THREAD_POOL_WORKERS_MAX);
+	assert_int_equal(unpack(many, sizeof(many) - 8),
+			 THREAD_POOL_WORKERS_MAX);
+	store_le64(many, THREAD_POOL_WORKERS_MAX + 1);
+	assert_int_equal(unpack(many, sizeof(many)), -EINVAL);
 }
 
 static void trace_pack_bytes_max__is_what_is_packed(void **state)
