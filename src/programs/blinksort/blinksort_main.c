@@ -592,7 +592,7 @@ static int sort_together(struct options *options, struct mpi_report *mpi,
 	if (options->tells_progress)
 		cluster->progress = rank_report_progress;
 	error = cluster_run(&options->config, cluster, &result, failure);
-	rank_report_end_progress();
+	external_report_end_progress();
 	if (error)
 		return mpi ? log_failure(failure)
 			   : rank_report_failure(failure);

@@ -117,8 +117,7 @@ static void print_plan(const struct external_explanation *explanation)
 			       ? "all keys fit; they are sorted, and each "
 				 "record is read once"
 			       : "records of this size are counted, and "
-				 "written "
-				 "from the counts");
+				 "written from the counts");
 		return;
 	}
 	printf("memory    %s: %u batches of %s, staging %s, index %s\n",
@@ -138,8 +137,8 @@ static void print_plan(const struct external_explanation *explanation)
 	       format_size(t.text[1], kept * size));
 	if (plan->merge_count > 0)
 		printf("merges    about %" PRIu64
-		       ", of %s, before the last, since "
-		       "there are so many runs\n",
+		       ", of %s, before the last, since there are so many "
+		       "runs\n",
 		       plan->merge_count,
 		       format_size(t.text[0], plan->merged_records * size));
 	printf("pieces    %" PRIu64 ", each by reads of %s from each run\n",
@@ -175,8 +174,7 @@ static void print_scratch(const struct external_config *config,
 static void print_unmeasured(const struct failure *reason)
 {
 	printf("disk      its rates could not be measured: %s%s%s; "
-	       "--disk-rates "
-	       "can tell them\n",
+	       "--disk-rates can tell them\n",
 	       reason->what ? reason->what : "", reason->what ? ": " : "",
 	       reason->why);
 }
@@ -217,7 +215,7 @@ static void print_time(uint64_t ns, const struct pass_forecast *passes,
 			print_pass(&passes[p]);
 }
 
-/* What each kind of rank does, and why the passes take that long. */
+/* What ranks with the same roles do in each pass, and what limits them. */
 static void print_roles(const struct roles_choice *choice)
 {
 	if (choice->list[0])
@@ -227,7 +225,8 @@ static void print_roles(const struct roles_choice *choice)
 
 		if (group->rank_count == 0)
 			continue;
-		printf("roles     %u ranks", group->rank_count);
+		printf("roles     %u %s", group->rank_count,
+		       group->rank_count == 1 ? "rank" : "ranks");
 		for (enum cluster_role r = 0; r < CLUSTER_ROLES; r++)
 			if (cluster_roles_have(roles, r))
 				printf(" %s", cluster_role_name(r));
@@ -309,7 +308,7 @@ static void print_external(const struct external_config *config,
 		       describe_refusal(&explanation->refusal, refusal));
 }
 
-/* What the ranks send to each other, as they may do it. */
+/* What the exchange would take, by each schedule and by other means. */
 static void print_exchange(const struct memory_forecast *forecast)
 {
 	const double *ns = forecast->schedules_ns;

@@ -181,8 +181,8 @@ void external_report_json(const struct external_result *result)
 
 static struct {
 	uint64_t begin_ns, last_ns, last_bytes;
-	bool is_drawn;
 } line;
+static bool is_drawn;
 
 /* "45%", or "430.2 MiB" of an unknown total: with both, the line would be wider
  * than a terminal. */
@@ -225,15 +225,19 @@ void external_report_progress(void *context,
 					(double)MAX(1, now_ns - line.last_ns))),
 		 left, is_stream ? "input" : "disk",
 		 progress->wait_disk_percent, progress->wait_memory_percent);
-	progress_draw(STDERR_FILENO, text);
+	external_report_draw(text);
 	line.last_ns = now_ns;
 	line.last_bytes = progress->moved_bytes;
-	line.is_drawn = true;
+}
+
+void external_report_draw(const char *text)
+{
+	progress_draw(STDERR_FILENO, text);
+	is_drawn = true;
 }
 
 void external_report_end_progress(void)
 {
-	if (line.is_drawn)
+	if (is_drawn)
 		progress_draw(STDERR_FILENO, "");
-	line.is_drawn = false;
 }

@@ -7,10 +7,11 @@
 
 #include "external/external_sort.h"
 
-/* An external_progress_fn that needs no context: a line on the terminal, over
- * its last one.  The second function removes it. */
+/* An external_progress_fn that needs no context: it draws a line. */
 void external_report_progress(void *context,
 			      const struct external_progress *progress);
+/* Draw a line on the terminal, over the last one; and remove it, if any. */
+void external_report_draw(const char *text);
 void external_report_end_progress(void);
 
 /* Print members of a document, without a comma before or behind them:

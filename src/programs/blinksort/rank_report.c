@@ -12,9 +12,11 @@
 #include "base/format.h"
 #include "base/log.h"
 #include "base/progress.h"
+#include "programs/blinksort/external_report.h"
 
-/* Up to so many ranks have a line each in the table; of more, the slowest. */
+/* Of more ranks than these, only the slowest has a line in the table. */
 #define TABLE_RANKS_MAX 8
+#define ROW_FORMAT "%-7s %-8s %9s %9s %10s %10s %10s %10s  %s\n"
 
 /* A job tells its progress each second at first, and then less often. */
 #define OFTEN_NS 60000000000
@@ -26,7 +28,6 @@
 static struct {
 	uint64_t begin_ns, last_ns, last_bytes;
 	uint64_t next_ns; /* no line for a job sooner */
-	bool is_drawn;
 } line;
 
 struct whole {
@@ -65,8 +66,7 @@ static struct whole add_up(const struct external_progress *ranks,
 static void draw(const char *text, uint64_t now_ns)
 {
 	if (isatty(STDERR_FILENO)) {
-		progress_draw(STDERR_FILENO, text);
-		line.is_drawn = true;
+		external_report_draw(text);
 	} else if (getenv("BLINK_JOB") && now_ns >= line.next_ns) {
 		fprintf(stderr, "%s\r", text);
 		if (now_ns - line.begin_ns > OFTEN_NS)
@@ -108,13 +108,6 @@ void rank_report_progress(void *context, const struct external_progress *ranks,
 	line.last_bytes += bytes;
 }
 
-void rank_report_end_progress(void)
-{
-	if (line.is_drawn)
-		progress_draw(STDERR_FILENO, "");
-	line.is_drawn = false;
-}
-
 /* --- the table -------------------------------------------------------------
  */
 
@@ -123,8 +116,8 @@ static void print_row(const char *pass, const char *who,
 {
 	char texts[6][FORMAT_SIZE_BYTES];
 
-	fprintf(stderr, "%-7s %-8s %9s %9s %10s %10s %10s %10s  %s\n", pass,
-		who, format_duration(texts[0], row->ns),
+	fprintf(stderr, ROW_FORMAT, pass, who,
+		format_duration(texts[0], row->ns),
 		row->predicted_ns == 0
 			? "-"
 			: format_duration(texts[1], row->predicted_ns),
@@ -207,9 +200,8 @@ void rank_report_table(const struct cluster_result *result,
 {
 	if (result->sort.place == SORT_IN_MEMORY || result->rank != 0)
 		return;
-	fprintf(stderr, "%-7s %-8s %9s %9s %10s %10s %10s %10s  %s\n", "pass",
-		"of", "time", "predicted", "read", "written", "sent",
-		"received", "limit");
+	fprintf(stderr, ROW_FORMAT, "pass", "of", "time", "predicted", "read",
+		"written", "sent", "received", "limit");
 	for (unsigned p = 0; p < EXTERNAL_PASSES; p++)
 		print_pass(result, (enum external_pass)p);
 	print_times(result, record_size);

@@ -8,12 +8,11 @@
 #include "cluster/cluster.h"
 
 /* A cluster_progress_fn that needs no context: a line on the terminal, over its
- * last one; or, for a job of blinkd's, a line that ends with a carriage
- * return, of which blinksh shows the last one.  The second function removes it.
- */
+ * last one, which external_report_end_progress() removes; or, for a job of
+ * blinkd's, a line that ends with a carriage return, of which blinksh shows the
+ * last one. */
 void rank_report_progress(void *context, const struct external_progress *ranks,
 			  unsigned rank_count);
-void rank_report_end_progress(void);
 
 /* On standard error: passes, of all ranks together and of each, and how many
  * times the input was read and written in all.  Nothing, if this is not rank 0,
