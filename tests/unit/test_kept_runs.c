@@ -1,8 +1,8 @@
 /*
  * test_kept_runs.c - batches of other ranks, slice by slice into scratch files
  *
- * What sources send comes back from the files, under the right runs; and what a
- * source says that cannot be is refused, whatever it is.
+ * What givers send comes back from the files, under the right runs; and what a
+ * giver says that cannot be is refused, whatever it is.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -19,13 +19,13 @@
 #include "random_shape.h"
 #include "system/topology.h"
 
-#define SOURCES 3
+#define GIVERS 3
 #define RECORD_BYTES 16
 #define BLOCK_RECORDS 8
 #define SLICE_RECORDS (4 * BLOCK_RECORDS)
 #define BATCH_RECORDS (3 * SLICE_RECORDS + 5)
-/* Of each source; the last batch is smaller. */
-#define SOURCE_RECORDS (2 * BATCH_RECORDS + 1)
+/* Of each giver; the last batch is smaller. */
+#define GIVER_RECORDS (2 * BATCH_RECORDS + 1)
 
 static const struct record_shape shape =
 	RECORD_SHAPE_OF_SLICE(RECORD_BYTES, 0, 8);
@@ -35,10 +35,10 @@ static struct scratch scratch;
 static struct kept_runs *kept;
 static uint8_t *memory;
 static struct failure failure;
-/* How far each source has come. */
-static uint64_t sent[SOURCES];
+/* How far each giver has come. */
+static uint64_t sent[GIVERS];
 static uint32_t wave;
-static uint64_t byte_counts[SOURCES];
+static uint64_t byte_counts[GIVERS];
 
 static void open_all(bool unique)
 {
@@ -47,7 +47,7 @@ static void open_all(bool unique)
 	struct kept_runs_request request = {
 		.plan = &plan,
 		.shape = &shape,
-		.giver_count = SOURCES,
+		.giver_count = GIVERS,
 		.unique = unique,
 		.sink = { .scratch = &scratch,
 			  .slot_bytes = PAGE_BYTES,
@@ -62,16 +62,16 @@ static void open_all(bool unique)
 		.slot_bytes = PAGE_BYTES,
 		.kept_slice_records = SLICE_RECORDS,
 		.kept_message_bytes = PAGE_BYTES,
-		.kept_bytes = SOURCES * (2 + KEPT_RUNS_SLOTS) * PAGE_BYTES,
+		.kept_bytes = GIVERS * (2 + KEPT_RUNS_SLOTS) * PAGE_BYTES,
 	};
 	memory = aligned_alloc(PAGE_BYTES, plan.kept_bytes);
 	request.memory = memory;
 	assert_non_null(memory);
 	assert_int_equal(scratch_open(&scratch, paths, 1, &failure), 0);
 	assert_int_equal(kept_runs_open(&kept, &request, &failure), 0);
-	for (unsigned i = 0; i < SOURCES; i++)
-		kept_runs_expect(kept, i, (uint64_t)i * SOURCE_RECORDS,
-				 SOURCE_RECORDS, 3);
+	for (unsigned i = 0; i < GIVERS; i++)
+		kept_runs_expect(kept, i, (uint64_t)i * GIVER_RECORDS,
+				 GIVER_RECORDS, 3);
 	memset(sent, 0, sizeof(sent));
 	wave = 0;
 }
@@ -90,28 +90,27 @@ static void make_record(uint64_t n, uint8_t *record)
 	store_be64(record + 8, ~n);
 }
 
-/* The next slice of the source, or nothing. */
-static void write_message(unsigned source)
+/* The next slice of the giver, or nothing. */
+static void write_message(unsigned giver)
 {
-	uint8_t *message = kept_runs_place(kept, wave, source);
-	uint64_t batch = ROUND_DOWN(sent[source], BATCH_RECORDS);
-	uint64_t of_batch = MIN(BATCH_RECORDS, SOURCE_RECORDS - batch);
-	uint64_t count = MIN(SLICE_RECORDS, of_batch - (sent[source] - batch));
+	uint8_t *message = kept_runs_place(kept, wave, giver);
+	uint64_t batch = ROUND_DOWN(sent[giver], BATCH_RECORDS);
+	uint64_t of_batch = MIN(BATCH_RECORDS, GIVER_RECORDS - batch);
+	uint64_t count = MIN(SLICE_RECORDS, of_batch - (sent[giver] - batch));
 
-	byte_counts[source] = 0;
-	if (sent[source] == SOURCE_RECORDS)
+	byte_counts[giver] = 0;
+	if (sent[giver] == GIVER_RECORDS)
 		return;
-	store_le64(message, (uint64_t)source * SOURCE_RECORDS + batch);
+	store_le64(message, (uint64_t)giver * GIVER_RECORDS + batch);
 	store_le64(message + 8, of_batch);
 	store_le64(message + 16, of_batch);
 	store_le64(message + 24, 0);
 	for (uint64_t i = 0; i < count; i++)
-		make_record((uint64_t)source * SOURCE_RECORDS + sent[source] +
-				    i,
+		make_record((uint64_t)giver * GIVER_RECORDS + sent[giver] + i,
 			    message + KEPT_RUNS_HEAD_BYTES + i * RECORD_BYTES);
-	sent[source] += count;
-	byte_counts[source] = KEPT_RUNS_HEAD_BYTES + count * RECORD_BYTES;
-	assert_true(kept_runs_length_is_good(kept, byte_counts[source]));
+	sent[giver] += count;
+	byte_counts[giver] = KEPT_RUNS_HEAD_BYTES + count * RECORD_BYTES;
+	assert_true(kept_runs_length_is_good(kept, byte_counts[giver]));
 }
 
 static void wait_until_written(uint32_t waves)
@@ -120,18 +119,18 @@ static void wait_until_written(uint32_t waves)
 		usleep(100);
 }
 
-/* A wave in which some sources have nothing yet. */
+/* A wave in which some givers have nothing yet. */
 static int send_wave(unsigned *bad)
 {
 	int error;
 
 	if (wave > 1)
 		wait_until_written(wave - 1);
-	for (unsigned i = 0; i < SOURCES; i++)
+	for (unsigned i = 0; i < GIVERS; i++)
 		if (random_below(3) > 0)
 			write_message(i);
 		else
-			byte_counts[i] = sent[i] < SOURCE_RECORDS
+			byte_counts[i] = sent[i] < GIVER_RECORDS
 						 ? KEPT_RUNS_HEAD_BYTES
 						 : 0;
 	error = kept_runs_take(kept, wave, byte_counts, bad);
@@ -141,8 +140,8 @@ static int send_wave(unsigned *bad)
 
 static bool all_is_sent(void)
 {
-	for (unsigned i = 0; i < SOURCES; i++)
-		if (sent[i] < SOURCE_RECORDS)
+	for (unsigned i = 0; i < GIVERS; i++)
+		if (sent[i] < GIVER_RECORDS)
 			return false;
 	return true;
 }
@@ -183,7 +182,7 @@ static void kept_runs__come_back(void **state)
 		assert_int_equal(kept_runs_end(kept, &bad, &failure), 0);
 		run_index_init(&index, &shape, BLOCK_RECORDS);
 		assert_int_equal(kept_runs_append(kept, &index, &failure), 0);
-		assert_int_equal(index.run_count, 3 * SOURCES);
+		assert_int_equal(index.run_count, 3 * GIVERS);
 		for (unsigned r = 0; r < index.run_count; r++) {
 			const struct run *run = &index.runs[r];
 
@@ -193,7 +192,7 @@ static void kept_runs__come_back(void **state)
 			for (uint32_t b = 0; b < run->block_count; b++)
 				check_block(&index, run, run->first_block + b);
 		}
-		assert_int_equal(records, SOURCES * SOURCE_RECORDS);
+		assert_int_equal(records, GIVERS * GIVER_RECORDS);
 		run_index_free(&index);
 		close_all();
 	}
@@ -247,17 +246,17 @@ static void kept_runs_take__what_cannot_be(void **state)
 	} cases[] = {
 		/* Word 0 is where the batch begins, 1 how many records of the
 		 * input it has, 2 how many are left. */
-		{ false, 0, 0, SOURCE_RECORDS, 0 },
-		{ false, 0, 0, SOURCE_RECORDS - 1, -EBADMSG },
+		{ false, 0, 0, GIVER_RECORDS, 0 },
+		{ false, 0, 0, GIVER_RECORDS - 1, -EBADMSG },
 		{ false, 0, 0, 0, -EBADMSG },
 		{ false, 0, 0, UINT64_MAX, -EBADMSG },
-		{ false, 0, 0, 2 * SOURCE_RECORDS - BATCH_RECORDS, 0 },
-		{ false, 0, 0, 2 * SOURCE_RECORDS - BATCH_RECORDS + 1,
+		{ false, 0, 0, 2 * GIVER_RECORDS - BATCH_RECORDS, 0 },
+		{ false, 0, 0, 2 * GIVER_RECORDS - BATCH_RECORDS + 1,
 		  -EBADMSG },
 		{ false, 0, 1, BATCH_RECORDS + 1, -EBADMSG },
 		{ true, 0, 1, BATCH_RECORDS + 1, 0 },
 		{ true, 0, 1, BATCH_RECORDS - 1, -EBADMSG },
-		{ true, 0, 1, SOURCE_RECORDS + 1, -EBADMSG },
+		{ true, 0, 1, GIVER_RECORDS + 1, -EBADMSG },
 		{ true, 0, 1, UINT64_MAX, -EBADMSG },
 		{ true, 0, 2, BATCH_RECORDS - 1, 0 },
 		{ true, 0, 2, SLICE_RECORDS, 0 },
@@ -265,8 +264,8 @@ static void kept_runs_take__what_cannot_be(void **state)
 		{ true, 0, 2, 0, -EBADMSG },
 		{ false, 0, 2, BATCH_RECORDS - 1, -EBADMSG },
 		/* Within a batch no slice says anything else. */
-		{ false, 1, 0, SOURCE_RECORDS, 0 },
-		{ false, 1, 0, SOURCE_RECORDS + 1, -EBADMSG },
+		{ false, 1, 0, GIVER_RECORDS, 0 },
+		{ false, 1, 0, GIVER_RECORDS + 1, -EBADMSG },
 		{ true, 1, 1, BATCH_RECORDS + 1, -EBADMSG },
 		{ true, 1, 2, BATCH_RECORDS - 1, -EBADMSG },
 		/* Keys: of the first block, and of one in the middle. */
@@ -282,7 +281,7 @@ static void kept_runs_take__what_cannot_be(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		unsigned bad = SOURCES;
+		unsigned bad = GIVERS;
 		int error = take_lie(cases[i].unique, cases[i].slice,
 				     cases[i].word, cases[i].value, &bad);
 
@@ -318,7 +317,7 @@ static void kept_runs_take__too_many_runs(void **state)
 
 	(void)state;
 	open_all(false);
-	kept_runs_expect(kept, 1, SOURCE_RECORDS, SOURCE_RECORDS, 1);
+	kept_runs_expect(kept, 1, GIVER_RECORDS, GIVER_RECORDS, 1);
 	memset(byte_counts, 0, sizeof(byte_counts));
 	for (; sent[1] < BATCH_RECORDS; wave++) {
 		wait_until_written(wave);
@@ -338,12 +337,12 @@ static void kept_runs_end__all_of_its_part(void **state)
 {
 	(void)state;
 	for (unsigned lie = 0; lie < 3; lie++) {
-		unsigned bad = SOURCES;
+		unsigned bad = GIVERS;
 
 		open_all(true);
 		memset(byte_counts, 0, sizeof(byte_counts));
-		for (unsigned i = 0; i < SOURCES; i++)
-			for (; sent[i] < SOURCE_RECORDS; wave++) {
+		for (unsigned i = 0; i < GIVERS; i++)
+			for (; sent[i] < GIVER_RECORDS; wave++) {
 				bool is_last =
 					i == 1 && sent[1] >= 2 * BATCH_RECORDS;
 				uint8_t *message;
@@ -355,7 +354,7 @@ static void kept_runs_end__all_of_its_part(void **state)
 				message = kept_runs_place(kept, wave, i);
 				/* The last batch lies upon the first one. */
 				if (lie == 1 && is_last)
-					store_le64(message, SOURCE_RECORDS);
+					store_le64(message, GIVER_RECORDS);
 				assert_int_equal(kept_runs_take(kept, wave,
 								byte_counts,
 								&bad),

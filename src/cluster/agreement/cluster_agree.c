@@ -639,8 +639,8 @@ void cluster_keepers_choose(const struct cluster_hello *hellos,
 	}
 }
 
-bool cluster_keepers_is_source(const struct cluster_hello *hellos,
-			       const uint16_t *keeper, unsigned rank)
+bool cluster_keepers_is_giver(const struct cluster_hello *hellos,
+			      const uint16_t *keeper, unsigned rank)
 {
 	return keeper[rank] != rank && hellos[rank].record_count > 0;
 }
@@ -680,7 +680,7 @@ static void count_runs(const struct cluster_hello *hellos, unsigned node_count,
 		ranks->own_records = MAX(ranks->own_records, records);
 		ranks->planned_records =
 			MAX(ranks->planned_records, kept[keeper[i]]);
-		if (!cluster_keepers_is_source(hellos, keeper, i) ||
+		if (!cluster_keepers_is_giver(hellos, keeper, i) ||
 		    keeper[i] != own)
 			continue;
 		ranks->giver_count++;

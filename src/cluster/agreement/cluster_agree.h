@@ -159,8 +159,8 @@ void cluster_keepers_choose(const struct cluster_hello *hellos,
 			    unsigned node_count, uint16_t *keeper);
 
 /* Does the rank have records that another one keeps? */
-bool cluster_keepers_is_source(const struct cluster_hello *hellos,
-			       const uint16_t *keeper, unsigned rank);
+bool cluster_keepers_is_giver(const struct cluster_hello *hellos,
+			      const uint16_t *keeper, unsigned rank);
 
 /* How many parts of the input are there whose runs the rank keeps?  Neighbours
  * in the input are one part. */

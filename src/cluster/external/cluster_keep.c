@@ -18,9 +18,9 @@ struct keeping {
 	struct cluster_progress *progress;
 	struct cluster_wave_result *result;
 	uint16_t keeper[RANK_NODES_MAX];
-	/* Which ranks the rank's sources are, in rank order. */
-	uint16_t source[RANK_NODES_MAX];
-	unsigned source_count;
+	/* Which ranks the rank's givers are, in rank order. */
+	uint16_t giver[RANK_NODES_MAX];
+	unsigned giver_count;
 	struct given_runs *given; /* NULL: we keep */
 	struct kept_runs *kept;	  /* NULL: for no other rank */
 	uint32_t wave;
@@ -34,29 +34,29 @@ struct keeping {
 
 /* --- before the pass ------------------------------------------------------ */
 
-/* Whole blocks, and enough of them that the slices of the source's input are
+/* Whole blocks, and enough of them that the slices of the giver's input are
  * few. */
 static bool takes_enough(const struct external_rank_limits *keeper,
-			 const struct cluster_hello *source)
+			 const struct cluster_hello *giver)
 {
 	return keeper->kept_records > 0 &&
 	       keeper->kept_records % keeper->block_records == 0 &&
-	       DIV_ROUND_UP(source->record_count, keeper->kept_records) <=
+	       DIV_ROUND_UP(giver->record_count, keeper->kept_records) <=
 		       KEPT_RUNS_SLICES_MAX;
 }
 
-static int check_slices(const struct keeping *keep, unsigned source,
+static int check_slices(const struct keeping *keep, unsigned giver,
 			struct failure *failure)
 {
-	unsigned keeper = keep->keeper[source];
+	unsigned keeper = keep->keeper[giver];
 	const struct external_rank_limits *limits = &keep->runs->limits[keeper];
 
-	if (takes_enough(limits, &keep->hellos[source]))
+	if (takes_enough(limits, &keep->hellos[giver]))
 		return 0;
 	return exchange_blame(keep->runs->exchange, keeper, failure,
 			      "takes %" PRIu64 " records at once of rank %u, "
-			      "whose runs it keeps",
-			      limits->kept_records, source);
+			      "too few or not whole blocks",
+			      limits->kept_records, giver);
 }
 
 /* The rank that has too little says so, and the others say it of that rank. */
@@ -92,7 +92,7 @@ int cluster_keep_check(const struct cluster_runs *runs,
 
 	cluster_keepers_choose(hellos, count, keep.keeper);
 	for (unsigned i = 0; i < count && error == 0; i++) {
-		if (!cluster_keepers_is_source(hellos, keep.keeper, i))
+		if (!cluster_keepers_is_giver(hellos, keep.keeper, i))
 			continue;
 		error = check_slices(&keep, i, failure);
 		if (error == 0)
@@ -103,14 +103,14 @@ int cluster_keep_check(const struct cluster_runs *runs,
 
 /* --- a message ------------------------------------------------------------ */
 
-/* What the source may say in a wave, if it says anything: a head alone, or with
+/* What the giver may say in a wave, if it says anything: a head alone, or with
  * a slice. */
 static struct exchange_length length_of(const void *context, unsigned source,
 					unsigned destination)
 {
 	const struct keeping *keep = context;
 	bool sends =
-		cluster_keepers_is_source(keep->hellos, keep->keeper, source) &&
+		cluster_keepers_is_giver(keep->hellos, keep->keeper, source) &&
 		keep->keeper[source] == destination;
 	uint64_t records = keep->runs->limits[destination].kept_records;
 
@@ -153,13 +153,14 @@ static int prepare(void *context, const uint64_t *receive_bytes,
 
 	memcpy(keep->received_bytes, receive_bytes,
 	       keep->runs->rank->node_count * sizeof(*receive_bytes));
-	for (unsigned i = 0; i < keep->source_count; i++) {
-		uint64_t bytes = receive_bytes[keep->source[i]];
+	for (unsigned i = 0; i < keep->giver_count; i++) {
+		uint64_t bytes = receive_bytes[keep->giver[i]];
 
 		if (!kept_runs_length_is_good(keep->kept, bytes))
 			return exchange_blame(
-				keep->runs->exchange, keep->source[i], failure,
-				"sends %" PRIu64 " bytes, which are no records",
+				keep->runs->exchange, keep->giver[i], failure,
+				"sends %" PRIu64
+				" bytes, not a head and whole records",
 				bytes);
 	}
 	return 0;
@@ -171,7 +172,7 @@ static uint8_t *place(void *context, unsigned node, uint64_t offset,
 	const struct keeping *keep = context;
 	unsigned i = 0;
 
-	while (keep->source[i] != node)
+	while (keep->giver[i] != node)
 		i++;
 	*room = keep->received_bytes[node] - offset;
 	return kept_runs_place(keep->kept, keep->wave, i) + offset;
@@ -251,7 +252,7 @@ static void look_at_wave(struct keeping *keep)
 	for (unsigned i = 0; i < keep->runs->rank->node_count; i++) {
 		uint64_t bytes;
 
-		if (!cluster_keepers_is_source(keep->hellos, keep->keeper, i))
+		if (!cluster_keepers_is_giver(keep->hellos, keep->keeper, i))
 			continue;
 		bytes = exchange_bytes(keep->runs->exchange, i,
 				       keep->keeper[i]);
@@ -267,15 +268,15 @@ static int take_messages(struct keeping *keep, struct failure *failure)
 	uint64_t bytes[RANK_NODES_MAX];
 	unsigned bad;
 
-	for (unsigned i = 0; i < keep->source_count; i++) {
-		bytes[i] = keep->received_bytes[keep->source[i]];
+	for (unsigned i = 0; i < keep->giver_count; i++) {
+		bytes[i] = keep->received_bytes[keep->giver[i]];
 		keep->result->received_bytes +=
 			bytes[i] - MIN(bytes[i], KEPT_RUNS_HEAD_BYTES);
 	}
 	if (kept_runs_take(keep->kept, keep->wave, bytes, &bad) == 0)
 		return 0;
 	return exchange_blame(
-		keep->runs->exchange, keep->source[bad], failure,
+		keep->runs->exchange, keep->giver[bad], failure,
 		"sent an impossible batch of its input: " EXCHANGE_FAULTY);
 }
 
@@ -301,10 +302,10 @@ static int exchange_wave(struct keeping *keep, struct failure *failure)
 		.prepare = prepare,
 		.place = place,
 	};
-	uint64_t before = keep->result->sent_bytes;
+	struct cluster_wave_result *result = keep->result;
+	uint64_t before = result->sent_bytes + result->received_bytes;
 	int error;
 
-	before += keep->result->received_bytes;
 	stage_wait(&keep->own->clock, STAGE_FOR_WAVE);
 	error = exchange_begin(keep->runs->exchange, &collective, failure);
 	if (error == 0)
@@ -318,8 +319,7 @@ static int exchange_wave(struct keeping *keep, struct failure *failure)
 	if (error == 0 && keep->given)
 		end_slice(keep);
 	stage_unit(&keep->own->clock, STAGE_EXCHANGE,
-		   keep->result->sent_bytes + keep->result->received_bytes -
-			   before);
+		   result->sent_bytes + result->received_bytes - before);
 	cluster_progress_tell(keep->progress, clock_now_ns());
 	return error;
 }
@@ -330,8 +330,8 @@ static int exchange_wave(struct keeping *keep, struct failure *failure)
 
 static int next_wave(struct keeping *keep, struct failure *failure)
 {
-	bool may_give = cluster_keepers_is_source(keep->hellos, keep->keeper,
-						  keep->runs->rank->rank);
+	bool may_give = cluster_keepers_is_giver(keep->hellos, keep->keeper,
+						 keep->runs->rank->rank);
 	int error = 0;
 
 	if (keep->wave == WAVES_MAX)
@@ -343,7 +343,7 @@ static int next_wave(struct keeping *keep, struct failure *failure)
 		error = wait_for_batch(keep, failure);
 	if (error == 0 && may_give)
 		error = choose_slice(keep, failure);
-	/* A source has two messages; that of the wave before the last one must
+	/* A giver has two messages; that of the wave before the last one must
 	 * be written before its place is taken. */
 	if (error == 0)
 		error = wait_until_written(
@@ -351,12 +351,12 @@ static int next_wave(struct keeping *keep, struct failure *failure)
 	return error ? error : exchange_wave(keep, failure);
 }
 
-/* How many runs a source may send: each batch has so many blocks that there are
+/* How many runs a giver may send: each batch has so many blocks that there are
  * fewer runs than blocks that we cut, and some more of small inputs. */
-static unsigned runs_max_of(const struct keeping *keep, unsigned source)
+static unsigned runs_max_of(const struct keeping *keep, unsigned giver)
 {
 	uint64_t blocks =
-		keep->hellos[source].record_count /
+		keep->hellos[giver].record_count /
 		keep->runs->limits[keep->runs->rank->rank].block_records;
 
 	return 64 + (unsigned)MIN(blocks, UINT32_MAX / 4);
@@ -373,16 +373,16 @@ static bool begin(struct keeping *keep)
 	keep->given = keep->own->given;
 	keep->kept = keep->own->kept;
 	for (unsigned i = 0; i < keep->runs->rank->node_count; i++) {
-		if (!cluster_keepers_is_source(keep->hellos, keep->keeper, i))
+		if (!cluster_keepers_is_giver(keep->hellos, keep->keeper, i))
 			continue;
 		any = true;
 		if (keep->keeper[i] != own)
 			continue;
-		kept_runs_expect(keep->kept, keep->source_count,
+		kept_runs_expect(keep->kept, keep->giver_count,
 				 keep->runs->input_begin[i],
 				 keep->hellos[i].record_count,
 				 runs_max_of(keep, i));
-		keep->source[keep->source_count++] = (uint16_t)i;
+		keep->giver[keep->giver_count++] = (uint16_t)i;
 	}
 	return any;
 }
@@ -400,7 +400,7 @@ static int end(struct keeping *keep, struct failure *failure)
 		return error;
 	error = kept_runs_end(keep->kept, &bad, failure);
 	if (error == -EBADMSG)
-		error = exchange_blame(keep->runs->exchange, keep->source[bad],
+		error = exchange_blame(keep->runs->exchange, keep->giver[bad],
 				       failure,
 				       "has not sent all records of its input");
 	if (error == 0)

@@ -1,12 +1,12 @@
 /*
  * cluster_keep.h - runs that go to other ranks' scratch files in the first pass
  *
- * A rank that reads and does not keep sends each batch, once it is sorted, to
- * its keeper (cluster_agree.h), which has it as a run from then on
- * (kept_runs.h).
+ * A giver is a rank that reads and does not keep.  It sends each batch, once it
+ * is sorted, to its keeper (cluster_agree.h), which has it as a run from then
+ * on (kept_runs.h).
  *
  * The batches are sent in waves; a wave is a collective of all ranks.  In each
- * wave a rank that has something to send, or may have it later, sends a slice
+ * wave a giver that has something to send, or may have it later, sends a slice
  * of a batch; or, so that one slow rank does not stop all, the head of a
  * message alone.  The pass ends with the first wave in which no rank sends
  * anything.
@@ -21,8 +21,8 @@
 #include "external/external_rank.h"
 
 /* Called before anything is read, when the limits have been told: do the
- * keepers take enough of their sources (givers, in kept_runs.h) at once, and
- * can they merge what they will keep?  0 or -errno with *failure filled. */
+ * keepers take enough of their givers at once, and can they merge what they
+ * will keep?  0 or -errno with *failure filled. */
 int cluster_keep_check(const struct cluster_runs *runs,
 		       const struct cluster_hello *hellos,
 		       struct failure *failure);
