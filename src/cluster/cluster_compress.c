@@ -28,9 +28,8 @@
 
 #define BLOCK_BYTES (64 * KIB) /* lz4 looks back so far */
 #define SAMPLE_BLOCKS 8
-/* No step that measures the links is a larger part of what a rank sends; and
- * one that sends less than the shortest step allows compresses nothing by auto.
- */
+/* A step that measures the links is this part of what a rank sends at most.
+ * --compress=auto compresses nothing if that is less than the shortest step. */
 #define LINK_PART 32
 
 static uint64_t record_bytes(const struct cluster *cluster, uint64_t records)
@@ -48,7 +47,7 @@ static uint32_t block_bytes(uint64_t bytes, uint64_t block)
 	return (uint32_t)MIN(BLOCK_BYTES, bytes - block * BLOCK_BYTES);
 }
 
-/* Of records that go to a rank. */
+/* Bytes of the records that go to a rank. */
 static uint64_t target_bytes(const struct cluster *cluster, unsigned node)
 {
 	return record_bytes(cluster, cluster->send.targets[node].count);
@@ -61,8 +60,7 @@ uint64_t cluster_table_bytes(const struct cluster *cluster, uint64_t records)
 		       : 0;
 }
 
-/* --- whether to ------------------------------------------------------------
- */
+/* --- choosing the codec --------------------------------------------------- */
 
 /* What each rank sends, if all send as much. */
 static uint64_t mean_sent_bytes(const struct cluster *cluster)
@@ -127,7 +125,7 @@ static int make_coders(struct cluster *cluster, const struct codec *codec)
 }
 
 /* Compress some blocks of the message to the next rank: do they become smaller?
- * A rank without that does as others do. */
+ * A rank that has no records for it does as the others do. */
 static bool shrinks(struct cluster *cluster, struct codec_sample *sample)
 {
 	struct cluster_coder *coder = &cluster->compress.coders[0];
@@ -149,7 +147,7 @@ static bool shrinks(struct cluster *cluster, struct codec_sample *sample)
 					 (double)sample->stored_bytes);
 }
 
-/* Do all ranks wish so? */
+/* Do all ranks wish to compress? */
 static int agree(struct cluster *cluster, bool *wish)
 {
 	uint64_t own = *wish, *told;
@@ -343,7 +341,7 @@ int cluster_compress_check(struct cluster *cluster, struct failure *failure)
 		const struct cluster_source *source =
 			&cluster->receive.sources[i];
 
-		/* Those of a message that is too short have wrapped. */
+		/* If the message is too short, stored_bytes has wrapped. */
 		if (source->stored_bytes >
 		    record_bytes(cluster, source->record_count))
 			return exchange_blame(
@@ -358,8 +356,8 @@ int cluster_compress_check(struct cluster *cluster, struct failure *failure)
 }
 
 /* May the next block be so long?  What is left behind it must not be longer
- * than its records, and is nothing behind the last one.  Who sends a table may
- * send it again, and another one: so no length is read twice. */
+ * than its records, and is nothing behind the last one.  A rank may send its
+ * table again, with other lengths: so no length is read twice. */
 static bool length_is_good(const struct cluster_source *source, uint64_t bytes,
 			   uint32_t length)
 {
@@ -371,7 +369,7 @@ static bool length_is_good(const struct cluster_source *source, uint64_t bytes,
 	       stored_left - length <= left - plain_bytes;
 }
 
-/* Decompress the next block; false: it is none. */
+/* Decompress the next block.  False: it cannot be decompressed. */
 static bool take_block(struct cluster *cluster, struct cluster_source *source,
 		       uint32_t length)
 {

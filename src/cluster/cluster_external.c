@@ -5,8 +5,10 @@
  *
  *      links      before all this, how fast each is (cluster_link.h)
  *      limits     how much memory each has for pieces, and for what others want
- *      batches    runs that other ranks keep (cluster_keep.h)
- *      samples    of the runs that each has made; all find the same cuts
+ *      batches    runs that other ranks keep (cluster_keep.h); or claims, which
+ *                 part of a shared input each has taken (cluster_division.h)
+ *      samples    of the runs that each has made, and which parts of the
+ *                 input these have; all find the same cuts
  *      parts      the blocks of our runs that belong to another's part
  *      wants      which of these blocks another wants in which wave
  *      waves      the blocks
@@ -31,7 +33,7 @@
 #include "exchange/exchange_buffers.h"
 #include "external/external_rank.h"
 
-/* Sleep so long between two looks at threads that are ending. */
+/* From one look at threads that are ending to the next. */
 #define PAUSE_NS 500000
 
 struct joint_sort {

@@ -11,13 +11,8 @@
  *      cluster_output.c     files of our own, or files with other ranks
  *      cluster_external.c   all of it, for what does not fit into memory
  *
- * The other modules hold a part each and know nothing of the rest:
- *
- *      cluster_agree.h      what follows from the hellos
- *      cluster_keep.h       beyond memory, runs that go to other ranks
- *      cluster_roles.h      the roles of ranks: read, sort, keep
- *      cluster_report.h     figures
- *      cluster_trace.h      all ranks' timelines
+ * The modules in the folders hold a part each and know nothing of the rest
+ * (src/README.md).
  *
  * Thread 0 runs it and writes all fields, with the exceptions that the headers
  * of the bucketing, the orderer and the output name.  A field is written by the

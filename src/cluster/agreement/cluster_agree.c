@@ -430,7 +430,7 @@ int cluster_check_roles(const struct cluster_hello *hellos, unsigned node_count,
 				cluster_role_name((enum cluster_role)role));
 	if (!*is_plain && node_count > CLUSTER_ROLES_RANKS_MAX)
 		return failure_set(failure, EXIT_USAGE, "--roles", 0,
-				   "%u ranks: more than %d all have all roles",
+				   "%u ranks: roles may differ among %d",
 				   node_count, CLUSTER_ROLES_RANKS_MAX);
 	if (!*is_plain && hellos[0].shared_records != CLUSTER_NOT_SHARED)
 		return failure_set(failure, EXIT_USAGE, "--roles", 0,

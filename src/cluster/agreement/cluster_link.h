@@ -9,11 +9,11 @@
  *
  * In the first step each rank sends 256 KiB in all.  Each further step sends
  * four times as many bytes, up to 16 MiB; the ranks stop when a step has taken
- * any of them 50 ms, or before a step that would be longer than the
- * caller wants.  A link of 300 Mbit/s is measured for 0.15 s, one of 25
- * Gbit/s for 0.01 s.
+ * any of them 50 ms, or before a step that has more bytes than the caller
+ * allows.  A link of 300 Mbit/s is measured for 0.15 s, one of 25 Gbit/s for
+ * 0.01 s.
  *
- * It is a collective: all ranks call it, and decide by all hellos, so alike.
+ * All ranks call the function together.  They decide by all hellos, so alike.
  */
 #ifndef CLUSTER_LINK_H
 #define CLUSTER_LINK_H

@@ -34,8 +34,8 @@ enum cluster_role {
 	CLUSTER_ROLES,
 };
 
-/* Among so many ranks roles may differ.  All ranks must know what each sends to
- * each: only so many tell that. */
+/* The most ranks among which roles may differ: all of them must know what each
+ * sends to each (EXCHANGE_KNOWN_MAX). */
 #define CLUSTER_ROLES_RANKS_MAX EXCHANGE_KNOWN_MAX
 
 /* A bit for each role. */

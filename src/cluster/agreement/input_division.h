@@ -2,11 +2,11 @@
  * input_division.h - which rank reads which part of an input that all share
  *
  * At first each rank has an equal part.  From time to time each tells how many
- * records it has taken so far and how fast it reads; then what nobody has taken
- * is divided anew, so that all ranks come to the end at the same time: a rank
- * that is early reads for one that is late.  All ranks compute the same parts
- * from the same numbers, in integers.  Only pause_ns is not exact, and ranks
- * may differ in it: they divide when the last of them is there.
+ * records it has taken so far and how fast it reads; then what no rank has
+ * taken is divided anew, so that all ranks come to the end at the same time: a
+ * rank that is early reads for one that is late.  All ranks compute the same
+ * parts from the same numbers, in integers.  Only pause_ns is not exact, and
+ * ranks may differ in it: they divide when the last of them is there.
  *
  * A false rate changes how much the rank is given, and that is half as much
  * again as its equal part at most.  What a rank says it has taken is bounded by

@@ -212,7 +212,7 @@ static int read_head(struct cluster_runs *runs, unsigned node,
 	runs->record_count[node] = load_le64(bytes + 4);
 	if (runs->run_count[node] > cluster_runs_max(runs, node))
 		return exchange_blame(runs->exchange, node, failure,
-				      "has %u runs, not up to %u",
+				      "has %u runs, and may have %u",
 				      runs->run_count[node],
 				      cluster_runs_max(runs, node));
 	if (byte_count - SAMPLE_HEAD_BYTES <
@@ -551,8 +551,10 @@ static int read_wants(struct cluster_runs *runs, const struct run_index *index,
 					   ? 4 * ((uint64_t)piece_count + 1) *
 						     own_count
 					   : 0))
-		return exchange_blame(runs->exchange, node, failure,
-				      "wants %u pieces", piece_count);
+		return exchange_blame(
+			runs->exchange, node, failure,
+			"wants %u pieces, in a message of %" PRIu64 " bytes",
+			piece_count, byte_count);
 	wants->piece_count = piece_count;
 	wants->first_block = calloc(((size_t)piece_count + 1) * own_count + 1,
 				    sizeof(*wants->first_block));

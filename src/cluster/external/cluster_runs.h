@@ -1,12 +1,7 @@
 /*
  * cluster_runs.h - what ranks tell each other of the runs that they have made,
- * before the blocks of these are exchanged
- *
- *      limits     how much memory each has for pieces, and for what others want
- *      samples    of the runs that each has made, and which parts of the
- *                 input these have; all find the same cuts
- *      parts      the blocks of our runs that belong to another's part
- *      wants      which of these blocks another wants in which wave
+ * before the blocks of these are exchanged: limits, samples, parts and wants
+ * (cluster_external.c)
  *
  * A rank may lie: what it tells is bounded by what all ranks know of it, and
  * what cannot be ends the run on all ranks with its name.

@@ -112,10 +112,11 @@ static unsigned next_count(unsigned count, uint64_t most)
 	return (unsigned)(count < most ? MIN(count + step, most) : most + 1);
 }
 
-/* Keepers are the first ranks; and which ranks do not sort. */
+/* Bits of a place: the keepers are the first ranks, not the last ones; and
+ * which ranks do not sort. */
 enum { KEEPERS_FIRST = 1, NO_READERS = 2, NO_KEEPERS = 4, PLACES = 8 };
 
-/* False: no rank would sort. */
+/* Write the roles as --roles takes them.  False: no rank would sort. */
 static bool write_list(struct roles_choice *choice, unsigned readers,
 		       unsigned keepers, unsigned place)
 {
@@ -168,7 +169,7 @@ int roles_choice_make(struct roles_choice *choice,
 
 	if (choice->rank_count > CLUSTER_ROLES_RANKS_MAX)
 		return failure_set(failure, EXIT_USAGE, "--roles", 0,
-				   "%u ranks: more than %d all have all roles",
+				   "%u ranks: roles may differ among %d",
 				   choice->rank_count, CLUSTER_ROLES_RANKS_MAX);
 	if (roles.is_auto &&
 	    (explanation->rates.both == 0 || explanation->rates.link == 0))
