@@ -239,6 +239,15 @@ void format_json_string(FILE *stream, const char *text)
 	format_json_bytes(stream, text, strlen(text));
 }
 
+void format_json_text(FILE *stream, const char *key, const char *text)
+{
+	fprintf(stream, ", \"%s\": ", key);
+	if (text)
+		format_json_string(stream, text);
+	else
+		fputs("null", stream);
+}
+
 void format_json_number(FILE *stream, const char *key, bool is_known,
 			int64_t number)
 {

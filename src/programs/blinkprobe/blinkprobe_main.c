@@ -352,22 +352,22 @@ static int take_option(void *context, int id, struct failure *failure)
 
 static void print_head(const char *probe)
 {
-	printf("{\"schema\": \"blinkprobe-%s-1\", \"program\": \"blinkprobe\", "
-	       "\"version\": ",
+	printf("{\"schema\": \"blinkprobe-%s-1\", \"program\": \"blinkprobe\"",
 	       probe);
-	format_json_string(stdout, blinksort_version);
+	format_json_text(stdout, "version", blinksort_version);
 	printf(", \"probe\": \"%s\"", probe);
 }
 
-static void print_samples(const char *key, const uint64_t *samples_ns,
+static void print_numbers(const char *key, const uint64_t *numbers,
 			  uint64_t count)
 {
 	printf(", \"%s\": [", key);
 	for (uint64_t i = 0; i < count; i++)
-		printf("%s%" PRIu64, i == 0 ? "" : ", ", samples_ns[i]);
+		printf("%s%" PRIu64, i == 0 ? "" : ", ", numbers[i]);
 	printf("]");
 }
 
+/* The end of the process frees them. */
 static uint64_t *take_samples(uint64_t count)
 {
 	uint64_t *samples_ns = calloc(count, sizeof(*samples_ns));
@@ -478,46 +478,33 @@ static void print_nodes(void)
 	fputs("]", stdout);
 }
 
-static void print_memory(const struct memory_probe *probe,
-			 const struct memory_figures *figures)
-{
-	printf(", \"area_bytes\": %" PRIu64 ", \"block_bytes\": %" PRIu64
-	       ", \"threads\": %u, \"thread_bytes\": %" PRIu64
-	       ", \"thread_accesses\": %" PRIu64,
-	       probe->area_bytes, probe->block_bytes, probe->threads,
-	       memory_probe_moved_bytes(probe), memory_probe_accesses(probe));
-	format_json_number(stdout, "cpu_node", probe->cpu_node >= 0,
-			   probe->cpu_node);
-	format_json_number(stdout, "memory_node", probe->memory_node >= 0,
-			   probe->memory_node);
-	print_places(figures->bytes_on);
-	print_nodes();
-}
-
-static int run_memory(const struct memory_probe *memory,
-		      struct memory_figures *figures, struct failure *failure)
-{
-	if (memory_probe_run(memory, figures, failure) < 0)
-		return log_failure(failure);
-	print_head("memory");
-	printf(", \"pattern\": \"%s\"", patterns[memory->pattern]);
-	print_memory(memory, figures);
-	print_samples("samples_ns", figures->samples_ns, memory->rounds);
-	puts("}");
-	return stdout_finish();
-}
-
 static int probe_memory(struct options *options, struct failure *failure)
 {
 	static struct memory_figures figures;
-	int status;
+	const struct memory_probe *memory = &options->memory;
+	int error = complete_memory_probe(options, failure);
 
-	if (complete_memory_probe(options, failure) < 0)
-		return log_failure(failure);
-	figures.samples_ns = take_samples(options->memory.rounds);
-	status = run_memory(&options->memory, &figures, failure);
-	free(figures.samples_ns);
-	return status;
+	if (error)
+		return error;
+	figures.samples_ns = take_samples(memory->rounds);
+	error = memory_probe_run(memory, &figures, failure);
+	if (error)
+		return error;
+	print_head("memory");
+	printf(", \"pattern\": \"%s\", \"area_bytes\": %" PRIu64
+	       ", \"block_bytes\": %" PRIu64 ", \"threads\": %u"
+	       ", \"thread_bytes\": %" PRIu64 ", \"thread_accesses\": %" PRIu64,
+	       patterns[memory->pattern], memory->area_bytes,
+	       memory->block_bytes, memory->threads,
+	       memory_probe_moved_bytes(memory), memory_probe_accesses(memory));
+	format_json_number(stdout, "cpu_node", memory->cpu_node >= 0,
+			   memory->cpu_node);
+	format_json_number(stdout, "memory_node", memory->memory_node >= 0,
+			   memory->memory_node);
+	print_places(figures.bytes_on);
+	print_nodes();
+	print_numbers("samples_ns", figures.samples_ns, memory->rounds);
+	return 0;
 }
 
 static int complete_codec_probe(struct options *options,
@@ -539,40 +526,30 @@ static int complete_codec_probe(struct options *options,
 	return 0;
 }
 
-static int run_codec(const struct codec_probe *codec,
-		     struct codec_figures *figures, struct failure *failure)
-{
-	const struct codec *wanted = &codec->codec;
-
-	if (codec_probe_run(codec, figures, failure) < 0)
-		return log_failure(failure);
-	print_head("codec");
-	printf(", \"codec\": \"%s\"", codec_name(wanted->kind));
-	format_json_number(stdout, "level", wanted->kind == CODEC_ZSTD,
-			   wanted->level);
-	printf(", \"records\": \"%s\", \"block_bytes\": %" PRIu64
-	       ", \"plain_bytes\": %" PRIu64 ", \"stored_bytes\": %" PRIu64,
-	       codec->binary ? "binary" : "ascii", figures->block_bytes,
-	       figures->plain_bytes, figures->stored_bytes);
-	print_samples("compress_ns", figures->encode_ns, codec->rounds);
-	print_samples("decompress_ns", figures->decode_ns, codec->rounds);
-	puts("}");
-	return stdout_finish();
-}
-
 static int probe_codec(struct options *options, struct failure *failure)
 {
-	struct codec_figures figures = { 0 };
-	int status;
+	static struct codec_figures figures;
+	const struct codec_probe *codec = &options->codec;
+	int error = complete_codec_probe(options, failure);
 
-	if (complete_codec_probe(options, failure) < 0)
-		return log_failure(failure);
-	figures.encode_ns = take_samples(options->codec.rounds);
-	figures.decode_ns = take_samples(options->codec.rounds);
-	status = run_codec(&options->codec, &figures, failure);
-	free(figures.encode_ns);
-	free(figures.decode_ns);
-	return status;
+	if (error)
+		return error;
+	figures.encode_ns = take_samples(codec->rounds);
+	figures.decode_ns = take_samples(codec->rounds);
+	error = codec_probe_run(codec, &figures, failure);
+	if (error)
+		return error;
+	print_head("codec");
+	printf(", \"codec\": \"%s\"", codec_name(codec->codec.kind));
+	format_json_number(stdout, "level", codec->codec.kind == CODEC_ZSTD,
+			   codec->codec.level);
+	printf(", \"records\": \"%s\", \"block_bytes\": %" PRIu64
+	       ", \"plain_bytes\": %" PRIu64 ", \"stored_bytes\": %" PRIu64,
+	       codec->binary ? "binary" : "ascii", figures.block_bytes,
+	       figures.plain_bytes, figures.stored_bytes);
+	print_numbers("compress_ns", figures.encode_ns, codec->rounds);
+	print_numbers("decompress_ns", figures.decode_ns, codec->rounds);
+	return 0;
 }
 
 static void print_words(char *const *words)
@@ -585,31 +562,25 @@ static void print_words(char *const *words)
 	printf("]");
 }
 
-static int run_spawn(char **command, unsigned rounds, uint64_t *samples_ns,
-		     struct failure *failure)
-{
-	if (spawn_probe_run(command, rounds, samples_ns, failure) < 0)
-		return log_failure(failure);
-	print_head("spawn");
-	print_words(command);
-	print_samples("samples_ns", samples_ns, rounds);
-	puts("}");
-	return stdout_finish();
-}
-
 static int probe_spawn(struct options *options, struct failure *failure)
 {
 	/* The path of this program, whatever its argv[0] is. */
 	static char self[] = "/proc/self/exe", nothing[] = "nothing";
 	static char *own[] = { self, nothing, NULL };
+	static uint64_t *samples_ns;
 	unsigned rounds = (unsigned)(options->rounds ? options->rounds : 1000);
-	uint64_t *samples_ns = take_samples(rounds);
 	char **program = options->reader.operands;
-	int status = run_spawn(program[0] ? program : own, rounds, samples_ns,
-			       failure);
+	char **command = program[0] ? program : own;
+	int error;
 
-	free(samples_ns);
-	return status;
+	samples_ns = take_samples(rounds);
+	error = spawn_probe_run(command, rounds, samples_ns, failure);
+	if (error)
+		return error;
+	print_head("spawn");
+	print_words(command);
+	print_numbers("samples_ns", samples_ns, rounds);
+	return 0;
 }
 
 static uint64_t time_ns(struct timeval time)
@@ -670,37 +641,34 @@ static void print_counters(const struct event_counters *counters,
 			printf("%" PRIu64, figures->counts[i]);
 	}
 	event_counters_explain(counters, why, sizeof(why));
-	printf("}, \"counted_in\": \"%s\", \"not_counted\": ",
+	printf("}, \"counted_in\": \"%s\"",
 	       counters->user_only ? "user space" : "user space and kernel");
-	if (why[0])
-		format_json_string(stdout, why);
-	else
-		printf("null");
+	format_json_text(stdout, "not_counted", why[0] ? why : NULL);
 }
 
 static int probe_run(struct options *options, struct failure *failure)
 {
 	static struct run_figures figures;
+	const struct options_reader *reader = &options->reader;
 	struct run_probe *run = &options->run;
-	const char *stdout_path =
-		options_value(&options->reader, OPTION_STDOUT);
+	const char *stdout_path = options_value(reader, OPTION_STDOUT);
+	char **words = reader->operands;
+	const char *argv0 = options_value(reader, OPTION_ARGV0);
+	int error;
 
-	char **words = options->reader.operands;
-	const char *argv0 = options_value(&options->reader, OPTION_ARGV0);
-
-	run->directory = options_value(&options->reader, OPTION_DIRECTORY);
+	run->directory = options_value(reader, OPTION_DIRECTORY);
 	run->stdout_path = stdout_path ? stdout_path : "/dev/null";
 	stdout_reserve();
-	if (!words[0]) {
-		failure_set(failure, EXIT_USAGE, "PROGRAM", 0, "is missing");
-		return log_failure(failure);
-	}
+	if (!words[0])
+		return failure_set(failure, EXIT_USAGE, "PROGRAM", 0,
+				   "is missing");
 	run->path = words[0];
 	run->argv = words;
 	if (argv0)
 		words[0] = (char *)argv0;
-	if (run_probe_run(run, &figures, failure) < 0)
-		return log_failure(failure);
+	error = run_probe_run(run, &figures, failure);
+	if (error)
+		return error;
 	print_head("run");
 	print_words(run->argv);
 	print_known("begin_unix_ns", figures.begin_unix_ns);
@@ -708,8 +676,7 @@ static int probe_run(struct options *options, struct failure *failure)
 	print_end(&figures);
 	print_usage(&figures);
 	print_counters(&run->counters, &figures);
-	puts("}");
-	return stdout_finish();
+	return 0;
 }
 
 static void print_peer(const struct rank *ranks, unsigned rank,
@@ -725,12 +692,10 @@ static void print_peer(const struct rank *ranks, unsigned rank,
 			   (int64_t)figures->tcp.bytes);
 	format_json_number(stdout, "tcp_arrived_ns", figures->tcp.ns > 0,
 			   (int64_t)figures->tcp.ns);
-	fputs(", \"tcp_why\": ", stdout);
-	if (figures->tcp_error)
-		format_json_string(stdout, strerror(-figures->tcp_error));
-	else
-		fputs("null", stdout);
-	print_samples("round_trip_ns", figures->round_trip_ns, rounds);
+	format_json_text(stdout, "tcp_why",
+			 figures->tcp_error ? strerror(-figures->tcp_error)
+					    : NULL);
+	print_numbers("round_trip_ns", figures->round_trip_ns, rounds);
 	printf("}");
 }
 
@@ -738,9 +703,12 @@ static void print_peer(const struct rank *ranks, unsigned rank,
 static int run_network(const struct network_probe *network, struct rank *ranks,
 		       struct network_figures *figures, struct failure *failure)
 {
-	if (rank_learn_secret(ranks, network->deadline_ns, failure) < 0 ||
-	    network_probe_run(network, figures, failure) < 0)
-		return log_failure(failure);
+	int error = rank_learn_secret(ranks, network->deadline_ns, failure);
+
+	if (error == 0)
+		error = network_probe_run(network, figures, failure);
+	if (error)
+		return error;
 	print_head("network");
 	printf(", \"rank\": %u, \"nodes\": %u, \"ping_payload_bytes\": %u"
 	       ", \"stream_bytes\": %" PRIu64 ", \"peers\": [",
@@ -748,13 +716,15 @@ static int run_network(const struct network_probe *network, struct rank *ranks,
 	       network->stream_bytes);
 	for (unsigned i = 1; ranks->rank == 0 && i < ranks->node_count; i++)
 		print_peer(ranks, i, &figures[i], network->rounds);
-	puts("]}");
-	return stdout_finish();
+	putchar(']');
+	return 0;
 }
 
 static int probe_network(struct options *options, struct failure *failure)
 {
 	static struct network_figures figures[RANK_NODES_MAX];
+	/* A failure names one of them. */
+	static struct rank ranks;
 	const struct options_reader *reader = &options->reader;
 	struct rank_options wanted = {
 		.nodes = options_value(reader, OPTION_NODES),
@@ -762,25 +732,24 @@ static int probe_network(struct options *options, struct failure *failure)
 		.key_path = options_value(reader, OPTION_KEY_FILE),
 		.job = options_value(reader, OPTION_JOB),
 	};
-	struct network_probe network = options->network;
-	struct rank ranks;
-	int status;
+	struct network_probe *network = &options->network;
+	int error;
 
 	stdout_reserve();
-	network.rounds = (unsigned)(options->rounds ? options->rounds : 200);
-	network.stream_bytes = options_given(reader, OPTION_BYTES)
-				       ? options->bytes
-				       : STREAM_BYTES_DEFAULT;
-	if (rank_find(&ranks, &wanted, failure) < 0)
-		return log_failure(failure);
-	network.rank = &ranks;
+	network->rounds = (unsigned)(options->rounds ? options->rounds : 200);
+	network->stream_bytes = options_given(reader, OPTION_BYTES)
+					? options->bytes
+					: STREAM_BYTES_DEFAULT;
+	error = rank_find(&ranks, &wanted, failure);
+	if (error)
+		return error;
+	network->rank = &ranks;
 	for (unsigned i = 1; ranks.rank == 0 && i < ranks.node_count; i++)
-		figures[i].round_trip_ns = take_samples(network.rounds);
-	status = run_network(&network, &ranks, figures, failure);
-	for (unsigned i = 1; i < ranks.node_count; i++)
-		free(figures[i].round_trip_ns);
-	rank_free(&ranks);
-	return status;
+		figures[i].round_trip_ns = take_samples(network->rounds);
+	error = run_network(network, &ranks, figures, failure);
+	if (error == 0)
+		rank_free(&ranks);
+	return error;
 }
 
 /* What a counter has counted between two readings of it. */
@@ -805,10 +774,7 @@ static void print_noise_of(const struct noise_figures *figures, unsigned i)
 	       cpu->lost_ns,
 	       100 * (double)cpu->lost_ns / (double)cpu->watched_ns, cpu->count,
 	       cpu->longest_ns);
-	printf(", \"histogram\": [");
-	for (unsigned j = 0; j < NOISE_PROBE_BINS; j++)
-		printf("%s%" PRIu64, j == 0 ? "" : ", ", cpu->histogram[j]);
-	printf("]");
+	print_numbers("histogram", cpu->histogram, NOISE_PROBE_BINS);
 	print_difference("steal_ns", figures->before.steal_ns[number],
 			 figures->after.steal_ns[number]);
 	format_json_number(stdout, "frequency_khz",
@@ -817,7 +783,6 @@ static void print_noise_of(const struct noise_figures *figures, unsigned i)
 	printf("}");
 }
 
-/* Each member with a comma before it. */
 static void print_noise(const struct noise_probe *probe,
 			const struct noise_figures *figures)
 {
@@ -847,25 +812,19 @@ static void print_noise(const struct noise_probe *probe,
 static int probe_noise(struct options *options, struct failure *failure)
 {
 	static struct noise_figures figures;
+	int error = noise_probe_run(&options->noise, &figures, failure);
 
-	if (noise_probe_run(&options->noise, &figures, failure) < 0)
-		return log_failure(failure);
+	if (error)
+		return error;
 	print_head("noise");
 	print_noise(&options->noise, &figures);
-	puts("}");
-	return stdout_finish();
-}
-
-static int probe_nothing(struct options *options, struct failure *failure)
-{
-	(void)options;
-	(void)failure;
-	return EXIT_DONE;
+	return 0;
 }
 
 struct probe {
 	const char *name;
-	/* Returns the exit status. */
+	/* Prints its document but for the last bracket.  0, or -errno with
+	 * *failure filled.  NULL: there is nothing to do. */
 	int (*run)(struct options *options, struct failure *failure);
 	const struct options_entry *entries;
 	unsigned entry_count;
@@ -883,7 +842,7 @@ static const struct probe probes[] = {
 	  false },
 	{ "noise", probe_noise, noise_entries, ARRAY_LEN(noise_entries),
 	  false },
-	{ "nothing", probe_nothing, no_entries, ARRAY_LEN(no_entries), false },
+	{ "nothing", NULL, no_entries, ARRAY_LEN(no_entries), false },
 };
 
 /* The options before the probe's name, which are questions only. */
@@ -955,5 +914,10 @@ int main(int argc, char **argv)
 		return stdout_print_info(ret, "blinkprobe", help);
 	if (!probe || ret < 0)
 		return log_failure(&failure);
-	return probe->run(&options, &failure);
+	if (!probe->run)
+		return EXIT_DONE;
+	if (probe->run(&options, &failure) < 0)
+		return log_failure(&failure);
+	puts("}");
+	return stdout_finish();
 }

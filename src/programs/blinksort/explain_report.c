@@ -63,14 +63,14 @@ static const char *describe_input(enum input_mode io)
 				: "the input is read into memory";
 }
 
-#define REFUSAL_BYTES (FAILURE_WHY_BYTES + PATH_MAX)
+#define FAILURE_TEXT_BYTES (FAILURE_WHY_BYTES + PATH_MAX)
 
-static const char *describe_refusal(const struct failure *refusal,
-				    char text[REFUSAL_BYTES])
+static const char *describe_failure(const struct failure *failure,
+				    char text[FAILURE_TEXT_BYTES])
 {
-	snprintf(text, REFUSAL_BYTES, "%s%s%s",
-		 refusal->what ? refusal->what : "", refusal->what ? ": " : "",
-		 refusal->why);
+	snprintf(text, FAILURE_TEXT_BYTES, "%s%s%s",
+		 failure->what ? failure->what : "", failure->what ? ": " : "",
+		 failure->why);
 	return text;
 }
 
@@ -173,10 +173,11 @@ static void print_scratch(const struct external_config *config,
 
 static void print_unmeasured(const struct failure *reason)
 {
-	printf("disk      its rates could not be measured: %s%s%s; "
+	char text[FAILURE_TEXT_BYTES];
+
+	printf("disk      its rates could not be measured: %s; "
 	       "--disk-rates can tell them\n",
-	       reason->what ? reason->what : "", reason->what ? ": " : "",
-	       reason->why);
+	       describe_failure(reason, text));
 }
 
 static void print_link(const struct external_rates *rates)
@@ -283,7 +284,7 @@ static void print_external(const struct external_config *config,
 			   const struct roles_choice *choice,
 			   const struct sorter_result *result)
 {
-	char refusal[REFUSAL_BYTES];
+	char refusal[FAILURE_TEXT_BYTES];
 
 	print_plan(explanation);
 	print_in_memory(result);
@@ -305,7 +306,7 @@ static void print_external(const struct external_config *config,
 		       explanation->refused);
 	if (explanation->refusal.status != EXIT_DONE)
 		printf("refused   %s\n",
-		       describe_refusal(&explanation->refusal, refusal));
+		       describe_failure(&explanation->refusal, refusal));
 }
 
 /* What the exchange would take, by each schedule and by other means. */
@@ -359,17 +360,6 @@ static void print_memory(const struct memory_explanation *explanation)
 
 #define PLAN_HEAD "{\"schema\": \"blinksort-plan-1\", \"fits\": "
 
-static void print_sources(const char *memory, const char *threads)
-{
-	printf("\"memory_source\": ");
-	if (memory)
-		format_json_string(stdout, memory);
-	else
-		printf("null");
-	printf(", \"threads_source\": ");
-	format_json_string(stdout, threads);
-}
-
 static void print_exchange_json(const struct memory_forecast *forecast)
 {
 	const double *ns = forecast->schedules_ns;
@@ -398,14 +388,14 @@ static void print_memory_json(const struct memory_explanation *explanation)
 	const struct sorter_result *result = &explanation->result;
 
 	printf(PLAN_HEAD "true, \"records\": %" PRIu64 ", \"bytes\": %" PRIu64
-			 ", \"memory_bytes\": %" PRIu64 ", \"threads\": %u, ",
+			 ", \"memory_bytes\": %" PRIu64 ", \"threads\": %u",
 	       result->record_count, result->size_bytes, result->memory_bytes,
 	       result->threads);
-	print_sources(result->memory_source, result->threads_source);
-	printf(", \"ranks\": %u, \"whole_records\": %" PRIu64 ", ",
+	format_json_text(stdout, "memory_source", result->memory_source);
+	format_json_text(stdout, "threads_source", result->threads_source);
+	printf(", \"ranks\": %u, \"whole_records\": %" PRIu64,
 	       explanation->rank_count, explanation->whole_records);
 	external_report_rates(&explanation->rates);
-	printf(", ");
 	external_report_forecast(explanation->forecast.ns,
 				 explanation->forecast.passes, MEMORY_PASSES);
 	printf(", \"exchange\": ");
@@ -413,25 +403,12 @@ static void print_memory_json(const struct memory_explanation *explanation)
 	puts("}");
 }
 
-static void print_refused(const struct external_explanation *explanation)
-{
-	char text[REFUSAL_BYTES];
-
-	if (explanation->refusal.status != EXIT_DONE)
-		format_json_string(
-			stdout, describe_refusal(&explanation->refusal, text));
-	else if (explanation->refused)
-		format_json_string(stdout, explanation->refused);
-	else
-		printf("null");
-}
-
 static void print_roles_json(const struct roles_choice *choice)
 {
-	const char *quote = choice->list[0] ? "\"" : "", *comma = "";
+	const char *comma = "";
 
-	printf(", \"roles\": %s%s%s, \"role_groups\": [", quote,
-	       choice->list[0] ? choice->list : "null", quote);
+	format_json_text(stdout, "roles", choice->list[0] ? choice->list : NULL);
+	printf(", \"role_groups\": [");
 	for (unsigned roles = 0; roles <= CLUSTER_ROLES_ALL; roles++) {
 		const struct roles_group *group = &choice->groups[roles];
 
@@ -439,7 +416,6 @@ static void print_roles_json(const struct roles_choice *choice)
 			continue;
 		printf("%s{\"ranks\": %u", comma, group->rank_count);
 		sort_report_roles(roles);
-		printf(", ");
 		external_report_forecast(group->forecast.ns,
 					 group->forecast.passes,
 					 EXTERNAL_PASSES);
@@ -455,6 +431,7 @@ static void print_external_json(const struct external_config *config,
 {
 	const struct external_plan *plan = &explanation->plan;
 	const struct external_request *request = &explanation->request;
+	char text[FAILURE_TEXT_BYTES];
 
 	printf(PLAN_HEAD
 	       "false, \"records\": %" PRIu64 ", \"bytes\": %" PRIu64
@@ -477,28 +454,25 @@ static void print_external_json(const struct external_config *config,
 	       input_passes(explanation));
 	printf(", \"directories\": [");
 	for (unsigned d = 0; d < explanation->directory_count; d++) {
-		const char *neighbour = external_options_neighbour(config, d);
-
 		printf("%s{\"path\": ", d == 0 ? "" : ", ");
 		format_json_string(stdout, config->scratch_paths[d]);
 		format_json_number(stdout, "free_bytes",
 				   explanation->room_bytes[d] != UINT64_MAX,
 				   (int64_t)explanation->room_bytes[d]);
-		printf(", \"rotating_disk_of\": ");
-		if (neighbour)
-			format_json_string(stdout, neighbour);
-		else
-			printf("null");
+		format_json_text(stdout, "rotating_disk_of",
+				 external_options_neighbour(config, d));
 		putchar('}');
 	}
-	printf("], \"threads\": %u, ", request->worker_count);
-	print_sources(request->memory_source, request->threads_source);
-	printf(", \"ranks\": %u, \"whole_records\": %" PRIu64 ", \"refused\": ",
+	printf("], \"threads\": %u", request->worker_count);
+	format_json_text(stdout, "memory_source", request->memory_source);
+	format_json_text(stdout, "threads_source", request->threads_source);
+	printf(", \"ranks\": %u, \"whole_records\": %" PRIu64,
 	       MAX(1, request->ranks.rank_count), explanation->whole_records);
-	print_refused(explanation);
-	printf(", ");
+	format_json_text(stdout, "refused",
+			 explanation->refusal.status != EXIT_DONE
+				 ? describe_failure(&explanation->refusal, text)
+				 : explanation->refused);
 	external_report_rates(&explanation->rates);
-	printf(", ");
 	external_report_forecast(explanation->forecast.ns,
 				 explanation->forecast.passes, EXTERNAL_PASSES);
 	print_roles_json(choice);

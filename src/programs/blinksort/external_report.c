@@ -19,9 +19,9 @@
 void external_report_rates(const struct external_rates *rates)
 {
 	if (rates->both == 0)
-		printf("\"disk_rates\": null");
+		printf(", \"disk_rates\": null");
 	else
-		printf("\"disk_rates\": {\"read\": %" PRIu64
+		printf(", \"disk_rates\": {\"read\": %" PRIu64
 		       ", \"write\": %" PRIu64 ", \"both\": %" PRIu64 "}",
 		       rates->read, rates->write, rates->both);
 	format_json_number(stdout, "link_rate", rates->link > 0,
@@ -32,10 +32,10 @@ void external_report_forecast(uint64_t ns, const struct pass_forecast *passes,
 			      unsigned pass_count)
 {
 	if (ns == 0) {
-		printf("\"predicted_ns\": null, \"predicted_passes\": null");
+		printf(", \"predicted_ns\": null, \"predicted_passes\": null");
 		return;
 	}
-	printf("\"predicted_ns\": %" PRIu64 ", \"predicted_passes\": [", ns);
+	printf(", \"predicted_ns\": %" PRIu64 ", \"predicted_passes\": [", ns);
 	for (unsigned p = 0; p < pass_count; p++)
 		printf("%s{\"pass\": \"%s\", \"ns\": %" PRIu64
 		       ", \"read_bytes\": %" PRIu64
@@ -121,27 +121,27 @@ static void print_choice(const struct external_result *result)
 	const struct codec_verdict *verdict = &result->verdict;
 
 	if (!result->has_verdict) {
-		printf("\"compress_choice\": null, ");
+		printf(", \"compress_choice\": null");
 		return;
 	}
-	printf("\"compress_choice\": {\"sampled_bytes\": %" PRIu64
+	printf(", \"compress_choice\": {\"sampled_bytes\": %" PRIu64
 	       ", \"compressed_bytes\": %" PRIu64,
 	       verdict->sample.plain_bytes, verdict->sample.stored_bytes);
 	print_outlook("none_passes", &verdict->none);
 	print_outlook("lz4_passes", &verdict->lz4);
-	printf("}, ");
+	putchar('}');
 }
 
 static void print_directories(const struct external_result *result)
 {
-	printf("\"directories\": [");
+	printf(", \"directories\": [");
 	for (unsigned d = 0; d < result->directory_count; d++) {
 		printf("%s{\"path\": ", d == 0 ? "" : ", ");
 		format_json_string(stdout, result->directory_paths[d]);
 		printf(", \"written_bytes\": %" PRIu64 "}",
 		       result->directory_bytes[d]);
 	}
-	printf("], ");
+	putchar(']');
 }
 
 void external_report_json(const struct external_result *result)
@@ -150,20 +150,19 @@ void external_report_json(const struct external_result *result)
 	       "\"batch_bytes\": %" PRIu64
 	       ", \"block_bytes\": %u, \"runs\": %u, \"resident_runs\": %u"
 	       ", \"merges\": %u, \"pieces\": %u, \"spilled_bytes\": %" PRIu64
-	       ", \"scratch_peak_bytes\": %" PRIu64 ", ",
+	       ", \"scratch_peak_bytes\": %" PRIu64,
 	       external_way_name(result->way), result->lane_count,
 	       result->batch_count, result->batch_bytes, result->block_bytes,
 	       result->run_count, result->resident_count, result->merge_count,
 	       result->piece_count, result->spilled_bytes,
 	       result->scratch_peak_bytes);
-	printf("\"compress\": \"%s\", \"plain_bytes\": %" PRIu64
-	       ", \"stored_bytes\": %" PRIu64 ", ",
+	printf(", \"compress\": \"%s\", \"plain_bytes\": %" PRIu64
+	       ", \"stored_bytes\": %" PRIu64,
 	       codec_name(result->codec.kind), result->plain_bytes,
 	       result->stored_bytes);
 	print_choice(result);
 	print_directories(result);
 	external_report_rates(&result->rates);
-	printf(", ");
 	external_report_forecast(result->forecast.ns, result->forecast.passes,
 				 EXTERNAL_PASSES);
 	format_json_number(stdout, "predicted_after_ns",

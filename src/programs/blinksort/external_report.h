@@ -14,7 +14,7 @@ void external_report_progress(void *context,
 void external_report_draw(const char *text);
 void external_report_end_progress(void);
 
-/* Print members of a document, without a comma before or behind them:
+/* Print members of a document behind others:
  * disk_rates and link_rate; predicted_ns and predicted_passes. */
 void external_report_rates(const struct external_rates *rates);
 void external_report_forecast(uint64_t ns, const struct pass_forecast *passes,

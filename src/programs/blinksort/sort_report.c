@@ -43,10 +43,8 @@ static void print_checksum(const char *key, bool is_known,
 {
 	char sum[FORMAT_U128_BYTES];
 
-	if (is_known)
-		printf(", \"%s\": \"%s\"", key, format_u128_hex(sum, checksum));
-	else
-		printf(", \"%s\": null", key);
+	format_json_text(stdout, key,
+			 is_known ? format_u128_hex(sum, checksum) : NULL);
 }
 
 /* As the sort has understood them: joined, and each with its direction. */
@@ -85,9 +83,9 @@ static void print_nodes(const struct sorter_result *result)
 static void print_sort(const struct sorter_config *config,
 		       const struct sorter_result *result)
 {
-	printf("{\"schema\": \"blinksort-sort-1\", \"program\": \"blinksort\", "
-	       "\"version\": ");
-	format_json_string(stdout, blinksort_version);
+	printf("{\"schema\": \"blinksort-sort-1\", "
+	       "\"program\": \"blinksort\"");
+	format_json_text(stdout, "version", blinksort_version);
 	printf(", \"records\": %llu, \"record_size\": %u",
 	       (unsigned long long)result->record_count, config->shape.size);
 	print_keys(&config->shape.keys);
@@ -221,15 +219,10 @@ static void print_rank(const struct sorter_config *config,
 
 static void print_mpi(const struct mpi_report *mpi)
 {
-	fputs(", \"mpi_library\": ", stdout);
-	if (!mpi) {
-		fputs("null, \"mpi_init_ns\": null, \"mpi_finalize_ns\": null",
-		      stdout);
-		return;
-	}
-	format_json_string(stdout, mpi->library);
-	printf(", \"mpi_init_ns\": %" PRIu64 ", \"mpi_finalize_ns\": %" PRIu64,
-	       mpi->init_ns, mpi->finalize_ns);
+	format_json_text(stdout, "mpi_library", mpi ? mpi->library : NULL);
+	format_json_number(stdout, "mpi_init_ns", mpi, mpi ? mpi->init_ns : 0);
+	format_json_number(stdout, "mpi_finalize_ns", mpi,
+			   mpi ? mpi->finalize_ns : 0);
 }
 
 static void print_schedule(const struct cluster_schedule *schedule)
@@ -248,17 +241,16 @@ static void print_sending(const struct cluster_sending *sending)
 {
 	bool is_predicted = sending->link_rate > 0;
 
-	printf(", \"compress\": \"%s\", \"compress_choice\": ",
-	       codec_name(sending->codec.kind));
+	printf(", \"compress\": \"%s\"", codec_name(sending->codec.kind));
 	if (sending->sample.plain_bytes == 0) {
-		printf("null");
+		format_json_text(stdout, "compress_choice", NULL);
 		return;
 	}
-	printf("{\"sampled_bytes\": %" PRIu64
+	printf(", \"compress_choice\": {\"sampled_bytes\": %" PRIu64
 	       ", \"compressed_bytes\": %" PRIu64,
 	       sending->sample.plain_bytes, sending->sample.stored_bytes);
 	format_json_number(stdout, "link_rate", is_predicted,
-			   (int64_t)sending->link_rate);
+			   sending->link_rate);
 	format_json_number(stdout, "none_ns", is_predicted,
 			   (int64_t)MIN(sending->none_ns, NS_MAX));
 	format_json_number(stdout, "lz4_ns", is_predicted,
