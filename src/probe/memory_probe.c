@@ -3,17 +3,15 @@
  */
 #include "probe/memory_probe.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdbool.h>
-#include <stdlib.h>
 
 #include "base/base.h"
 #include "base/clock.h"
 #include "system/allowance.h"
 #include "system/arena.h"
 #include "system/numa.h"
+#include "system/thread_pool.h"
 
 /* A vector for which every x86-64 and arm64 CPU has registers. */
 typedef uint64_t vector __attribute__((vector_size(16)));
@@ -22,10 +20,6 @@ typedef uint64_t vector __attribute__((vector_size(16)));
 
 struct worker {
 	const struct memory_probe *probe;
-	pthread_barrier_t *barrier;
-	pthread_t thread;
-	unsigned number;
-	uint16_t cpu;
 	struct arena arena;
 	uint64_t begin_ns, end_ns; /* of the last round */
 	uint64_t random;
@@ -150,9 +144,11 @@ static void move_blocks(struct worker *worker)
 	__asm__ volatile("" : : "r"(base) : "memory");
 }
 
-static void worker_prepare(struct worker *worker)
+static void prepare(void *context, unsigned number)
 {
-	worker->random = 0x9e3779b97f4a7c15 * (worker->number + 1);
+	struct worker *worker = (struct worker *)context + number;
+
+	worker->random = 0x9e3779b97f4a7c15 * (number + 1);
 	worker->error = arena_map(&worker->arena, worker->probe->area_bytes);
 	if (worker->error)
 		return;
@@ -164,31 +160,16 @@ static void worker_prepare(struct worker *worker)
 		link_lines(worker);
 }
 
-static void go_over(struct worker *worker)
+static void go_over(void *context, unsigned number)
 {
+	struct worker *worker = (struct worker *)context + number;
+
 	worker->begin_ns = clock_now_ns();
 	if (worker->probe->pattern == MEMORY_CHASE)
 		chase(worker);
 	else
 		move_blocks(worker);
 	worker->end_ns = clock_now_ns();
-}
-
-static void *worker_main(void *argument)
-{
-	struct worker *worker = argument;
-
-	topology_pin_self(worker->cpu);
-	worker_prepare(worker);
-	pthread_barrier_wait(worker->barrier);
-	for (unsigned i = 0; i < worker->probe->rounds; i++) {
-		pthread_barrier_wait(worker->barrier);
-		if (worker->error == 0)
-			go_over(worker);
-		pthread_barrier_wait(worker->barrier);
-	}
-	arena_unmap(&worker->arena);
-	return NULL;
 }
 
 uint64_t memory_probe_accesses(const struct memory_probe *probe)
@@ -201,20 +182,6 @@ uint64_t memory_probe_moved_bytes(const struct memory_probe *probe)
 	return memory_probe_accesses(probe) * probe->block_bytes;
 }
 
-/* The threads that were started wait at the barrier for those that were not, so
- * the caller has to end the process. */
-static int start_workers(struct worker *workers, unsigned count)
-{
-	for (unsigned i = 0; i < count; i++) {
-		int error = pthread_create(&workers[i].thread, NULL,
-					   worker_main, &workers[i]);
-
-		if (error)
-			return -error;
-	}
-	return 0;
-}
-
 static int first_error(const struct worker *workers, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
@@ -223,8 +190,7 @@ static int first_error(const struct worker *workers, unsigned count)
 	return 0;
 }
 
-/* The time of the round by the workers' clocks: this thread may be woken long
- * after them. */
+/* From the first worker's begin to the last one's end. */
 static uint64_t round_ns(const struct worker *workers, unsigned count)
 {
 	uint64_t begin_ns = workers[0].begin_ns, end_ns = workers[0].end_ns;
@@ -276,43 +242,34 @@ static int areas_failed(const struct memory_probe *probe, int error,
 int memory_probe_run(const struct memory_probe *probe,
 		     struct memory_figures *figures, struct failure *failure)
 {
-	static struct worker workers[MEMORY_PROBE_THREADS_MAX];
-	static pthread_barrier_t barrier;
+	static struct worker workers[THREAD_POOL_WORKERS_MAX];
+	static struct thread_pool pool;
 	static struct topology topology;
 	int error = choose_cpus(&topology, probe->cpu_node, failure);
 
 	if (error)
 		return error;
-	assert(topology.cpu_count > 0);
 	/* The threads will access all of it. */
 	if (probe->area_bytes > allowance_memory_bytes() / probe->threads)
 		return areas_failed(probe, ENOMEM, failure);
 	for (unsigned i = 0; i < probe->threads; i++)
-		workers[i] = (struct worker){
-			.probe = probe,
-			.barrier = &barrier,
-			.number = i,
-			.cpu = topology.cpus[i % topology.cpu_count],
-		};
-	pthread_barrier_init(&barrier, NULL, probe->threads + 1);
-	error = start_workers(workers, probe->threads);
+		workers[i] = (struct worker){ .probe = probe };
+	error = thread_pool_start(&pool, probe->threads, &topology, failure);
 	if (error)
-		return failure_set(failure, EXIT_RESOURCES, NULL, -error,
-				   "%u threads", probe->threads);
-	pthread_barrier_wait(&barrier);
+		return error;
+	/* The pool leaves a lone worker where it is. */
+	topology_pin_self(pool.workers[0].cpu);
+	thread_pool_run(&pool, prepare, workers);
+	error = first_error(workers, probe->threads);
 	/* The areas have been written, and no round has begun. */
 	if (probe->cpu_node >= 0 || probe->memory_node >= 0)
 		count_nodes(workers, probe->threads, figures->bytes_on);
-	for (unsigned i = 0; i < probe->rounds; i++) {
-		pthread_barrier_wait(&barrier);
-		pthread_barrier_wait(&barrier);
+	for (unsigned i = 0; i < probe->rounds && error == 0; i++) {
+		thread_pool_run(&pool, go_over, workers);
 		figures->samples_ns[i] = round_ns(workers, probe->threads);
 	}
+	thread_pool_stop(&pool);
 	for (unsigned i = 0; i < probe->threads; i++)
-		pthread_join(workers[i].thread, NULL);
-	pthread_barrier_destroy(&barrier);
-	error = first_error(workers, probe->threads);
-	if (error)
-		return areas_failed(probe, -error, failure);
-	return 0;
+		arena_unmap(&workers[i].arena);
+	return error ? areas_failed(probe, -error, failure) : 0;
 }

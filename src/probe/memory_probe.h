@@ -29,7 +29,6 @@
 
 /* The smallest block: memory is moved in lines of this size. */
 #define MEMORY_PROBE_LINE_BYTES 64
-#define MEMORY_PROBE_THREADS_MAX 256
 
 enum memory_pattern {
 	MEMORY_READ,
@@ -47,7 +46,7 @@ struct memory_probe {
 			      */
 	uint64_t block_bytes; /* a power of two, a line at least; a chase's is
 				 one */
-	unsigned threads;     /* 1 .. MEMORY_PROBE_THREADS_MAX */
+	unsigned threads;     /* 1 .. THREAD_POOL_WORKERS_MAX */
 	unsigned rounds;
 	/* A round goes over the area as often as it takes to move these bytes.
 	 */

@@ -25,6 +25,7 @@
 #include "probe/run_probe.h"
 #include "probe/spawn_probe.h"
 #include "system/numa.h"
+#include "system/thread_pool.h"
 
 #define ROUNDS_MAX 1000000
 #define DEADLINE_SECONDS_MAX 3600
@@ -315,7 +316,7 @@ static int take_option(void *context, int id, struct failure *failure)
 		return take_codec(options, failure);
 	case OPTION_THREADS:
 		return options_number_32(&options->reader, 1,
-					 MEMORY_PROBE_THREADS_MAX,
+					 THREAD_POOL_WORKERS_MAX,
 					 &options->memory.threads, failure);
 	case OPTION_CPU_NODE:
 		return take_node(options, &options->memory.cpu_node, failure);
@@ -453,15 +454,11 @@ static void print_distances(unsigned from, uint64_t nodes)
 }
 
 /* Nodes with CPUs or memory that this process may use. */
-static void print_nodes(void)
+static void print_nodes(const struct topology *topology)
 {
-	static struct topology topology;
-	uint64_t memory, nodes;
+	uint64_t nodes = numa_nodes_of(topology);
+	uint64_t memory = numa_memory_nodes();
 
-	topology_read(&topology);
-	topology_read_nodes(&topology);
-	nodes = numa_nodes_of(&topology);
-	memory = numa_memory_nodes();
 	if (memory == 0)
 		memory = nodes;
 	nodes |= memory;
@@ -470,8 +467,7 @@ static void print_nodes(void)
 		unsigned node = (unsigned)__builtin_ctzll(left);
 
 		printf("%s{\"node\": %u, \"cpus\": %u, \"has_memory\": %s",
-		       left == nodes ? "" : ", ", node,
-		       cpus_of(&topology, node),
+		       left == nodes ? "" : ", ", node, cpus_of(topology, node),
 		       memory >> node & 1 ? "true" : "false");
 		print_distances(node, nodes);
 	}
@@ -481,12 +477,16 @@ static void print_nodes(void)
 static int probe_memory(struct options *options, struct failure *failure)
 {
 	static struct memory_figures figures;
+	static struct topology topology;
 	const struct memory_probe *memory = &options->memory;
 	int error = complete_memory_probe(options, failure);
 
 	if (error)
 		return error;
 	figures.samples_ns = take_samples(memory->rounds);
+	/* Before the probe, which binds this thread to one CPU. */
+	topology_read(&topology);
+	topology_read_nodes(&topology);
 	error = memory_probe_run(memory, &figures, failure);
 	if (error)
 		return error;
@@ -502,7 +502,7 @@ static int probe_memory(struct options *options, struct failure *failure)
 	format_json_number(stdout, "memory_node", memory->memory_node >= 0,
 			   memory->memory_node);
 	print_places(figures.bytes_on);
-	print_nodes();
+	print_nodes(&topology);
 	print_numbers("samples_ns", figures.samples_ns, memory->rounds);
 	return 0;
 }
