@@ -256,9 +256,9 @@ static void send_signal(const struct proctree_process *process, int signal)
 	close(pidfd);
 }
 
-/* Stops all marked processes.  Returns how many of them were not stopped
- * before. */
-static unsigned stop_marked(const struct proctree *tree)
+/* Sends the signal to all marked processes that live; SIGSTOP only to those
+ * that are not stopped.  Returns how many got it. */
+static unsigned signal_marked(const struct proctree *tree, int signal)
 {
 	unsigned count = 0;
 
@@ -266,24 +266,9 @@ static unsigned stop_marked(const struct proctree *tree)
 		const struct proctree_process *process = &tree->processes[i];
 
 		if (!process->marked || !lives(process) ||
-		    process->state == 'T')
+		    (signal == SIGSTOP && process->state == 'T'))
 			continue;
-		send_signal(process, SIGSTOP);
-		count++;
-	}
-	return count;
-}
-
-static unsigned kill_marked(const struct proctree *tree)
-{
-	unsigned count = 0;
-
-	for (unsigned i = 0; i < tree->count; i++) {
-		const struct proctree_process *process = &tree->processes[i];
-
-		if (!process->marked || !lives(process))
-			continue;
-		send_signal(process, SIGKILL);
+		send_signal(process, signal);
 		count++;
 	}
 	return count;
@@ -295,10 +280,10 @@ static unsigned kill_selected(struct proctree *tree,
 	for (unsigned round = 0; round < STOP_ROUNDS_MAX; round++) {
 		read_all(tree);
 		mark(tree, selection);
-		if (stop_marked(tree) == 0)
+		if (signal_marked(tree, SIGSTOP) == 0)
 			break;
 	}
-	return kill_marked(tree);
+	return signal_marked(tree, SIGKILL);
 }
 
 unsigned proctree_kill_children(struct proctree *tree, proctree_choice *choice,
