@@ -33,8 +33,7 @@ knob_c_states_get()
 	if [[ $ROOT ]]; then
 		file_read $knob_c_states_file || return 1
 	elif [[ ! -r $knob_c_states_file ]]; then
-		WHY="$knob_c_states_file: Permission denied"
-		return 1
+		why_not "$knob_c_states_file: Permission denied" || return 1
 	else
 		c_states_read_device
 	fi
@@ -58,7 +57,6 @@ knob_c_states_goal()
 {
 	local text
 
-	VALUE=$3
 	c_states_text "$3"
 }
 

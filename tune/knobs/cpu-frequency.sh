@@ -27,7 +27,6 @@ knob_cpu_frequency_goal()
 {
 	local low high
 
-	VALUE=$3
 	case $3 in
 	max | all)
 		file_read "$POLICIES/$1/cpuinfo_max_freq" || return 1
@@ -62,10 +61,10 @@ cpu_frequency_orders()
 
 	cpu_frequency_valid "$2" || return 1
 	file_read "$POLICIES/$1/scaling_min_freq" || return 1
-	if ! number_is "$VALUE" 0 999999999; then
-		WHY="scaling_min_freq is '$VALUE', not a number of kHz"
+	number_is "$VALUE" 0 999999999 ||
+		why_not "scaling_min_freq is '$VALUE', not a number of kHz" ||
 		return 1
-	elif ((high >= VALUE)); then
+	if ((high >= VALUE)); then
 		steps=("max $high" "min $low")
 	else
 		steps=("min $low" "max $high")

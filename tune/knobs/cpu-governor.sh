@@ -13,11 +13,9 @@ knob_cpu_governor_order=20
 # only a tree has nothing but what its list says.
 knob_cpu_governor_set()
 {
-	if [[ $ROOT ]] &&
-		! policy_offers "$1" scaling_available_governors "$2"; then
-		WHY="$POLICIES/$1/scaling_governor: Invalid argument"
-		return 1
-	fi
+	[[ ! $ROOT ]] ||
+		policy_offers "$1" scaling_available_governors "$2" ||
+		why_not "$POLICIES/$1/scaling_governor: Invalid argument" || return 1
 	file_write "$FILE" "$2"
 }
 

@@ -100,10 +100,7 @@ knob_daemons_get()
 {
 	local trigger value=stopped
 
-	if ! unit_list; then
-		WHY="systemctl: exit status $STATUS"
-		return 1
-	fi
+	unit_list || why_not "systemctl: exit status $STATUS" || return 1
 	! unit_is_running "$1" || value=running
 	daemons_group "$1"
 	for trigger in "${GROUP[@]}"; do
@@ -115,7 +112,6 @@ knob_daemons_get()
 # "running" is met by whatever else is active.
 knob_daemons_goal()
 {
-	VALUE=$3
 	case $3 in
 	running) [[ $2 != running* ]] || VALUE=$2 ;;
 	stopped) ;;

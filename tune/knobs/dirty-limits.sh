@@ -72,7 +72,6 @@ knob_dirty_limits_goal()
 
 	pattern='^(ratio|bytes) [0-9]+ background-(ratio|bytes) [0-9]+$'
 	read -r unit number background_unit background_number <<<"$3"
-	VALUE=$3
 	if [[ ! $3 =~ $pattern ]] ||
 		! dirty_limit_valid "$unit" "$number" 8192 ||
 		! dirty_limit_valid "${background_unit#*-}" \

@@ -25,14 +25,8 @@ knob_drive_look_ahead_get()
 	case $KIND in
 	ata) drive_hdparm "$1" -A look-ahead ;;
 	scsi) look_ahead_read_scsi "$1" ;;
-	nvme)
-		WHY="NVMe has no look-ahead to switch"
-		return 1
-		;;
-	*)
-		WHY="not a SATA or SCSI drive"
-		return 1
-		;;
+	nvme) why_not "NVMe has no look-ahead to switch" ;;
+	*) why_not "not a SATA or SCSI drive" ;;
 	esac
 }
 
@@ -40,17 +34,14 @@ knob_drive_look_ahead_get()
 look_ahead_read_scsi()
 {
 	drive_tool sdparm --get=DRA "/dev/$1" || return 1
-	if ! [[ $OUT =~ (^|$'\n')DRA[[:space:]]+([01]) ]]; then
-		WHY="the drive has none"
-		return 1
-	fi
+	[[ $OUT =~ (^|$'\n')DRA[[:space:]]+([01]) ]] ||
+		why_not "the drive has none" || return 1
 	VALUE=on
 	((BASH_REMATCH[2] == 0)) || VALUE=off
 }
 
 knob_drive_look_ahead_goal()
 {
-	VALUE=$3
 	on_or_off "$3"
 }
 

@@ -38,10 +38,7 @@ knob_drive_write_cache_get()
 	ata) drive_hdparm "$1" -W write-caching ;;
 	nvme) write_cache_read_nvme "$1" ;;
 	scsi | virtio) write_cache_read_file "$CACHE_FILE" ;;
-	*)
-		WHY="not a drive"
-		return 1
-		;;
+	*) why_not "not a drive" ;;
 	esac
 }
 
@@ -49,19 +46,13 @@ knob_drive_write_cache_get()
 # reads or, rarely, none.
 write_cache_read_file()
 {
-	if [ -z "$1" ] || ! file_read "$1"; then
-		WHY="no cache_type"
-		return 1
-	fi
+	{ [ -n "$1" ] && file_read "$1"; } || why_not "no cache_type" || return 1
 	case $VALUE in
 	'write back') VALUE=on ;;
 	'write through') VALUE=off ;;
 	'write back, no read (daft)') VALUE='on no-read' ;;
 	none) VALUE='off no-read' ;;
-	*)
-		WHY="unknown cache type '$VALUE'"
-		return 1
-		;;
+	*) why_not "unknown cache type '$VALUE'" ;;
 	esac
 }
 
@@ -83,10 +74,8 @@ write_cache_read_nvme()
 		[[ $OUT != *'Invalid Field'* ]] || WHY="the controller has none"
 		return 1
 	fi
-	if ! [[ $OUT =~ [Vv]alue:\ ?0x0*([01])($|[^0-9a-f]) ]]; then
-		WHY="the controller has none"
-		return 1
-	fi
+	[[ $OUT =~ [Vv]alue:\ ?0x0*([01])($|[^0-9a-f]) ]] ||
+		why_not "the controller has none" || return 1
 	VALUE=off
 	((BASH_REMATCH[1] == 0)) || VALUE=on
 }
@@ -94,7 +83,6 @@ write_cache_read_nvme()
 knob_drive_write_cache_goal()
 {
 	on_or_off "${3% no-read}" || return 1
-	VALUE=$3
 	if [[ $2 == *' no-read' && $3 != *' no-read' ]]; then
 		VALUE="$3 no-read"
 	fi

@@ -10,14 +10,9 @@ knob_io_scheduler_order=40
 # whatever is written.
 knob_io_scheduler_supported()
 {
-	if ! file_read "$FILE"; then
-		SUPPORT=unsupported WHY="no queue/scheduler"
-		return 1
-	fi
-	if [[ $VALUE != *'['*']'* ]]; then
-		SUPPORT=unsupported WHY="its requests go to the devices below"
-		return 1
-	fi
+	file_read "$FILE" || setting_lacks "no queue/scheduler" || return 1
+	[[ $VALUE == *'['*']'* ]] ||
+		setting_lacks "its requests go to the devices below" || return 1
 	setting_may "$FILE" 'needs root'
 }
 

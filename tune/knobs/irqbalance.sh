@@ -12,10 +12,8 @@ irqbalance_unit=irqbalance.service
 knob_irqbalance_supported()
 {
 	unit_supported || return 1
-	if ! unit_is_installed $irqbalance_unit; then
-		SUPPORT=unsupported WHY="no $irqbalance_unit"
-		return 1
-	fi
+	unit_is_installed $irqbalance_unit ||
+		setting_lacks "no $irqbalance_unit"
 }
 
 knob_irqbalance_get()
@@ -29,7 +27,6 @@ knob_irqbalance_get()
 
 knob_irqbalance_goal()
 {
-	VALUE=$3
 	[[ $3 == running || $3 == stopped ]] ||
 		setting_refuse "$3" 'running or stopped'
 }

@@ -31,15 +31,12 @@ knob_msi_get()
 knob_msi_goal()
 {
 	VALUE=$2
-	[[ $2 == "$3" || $2 == "$3 "* ]] && return 0
-	WHY="reported only: the driver decides when it is loaded"
-	return 1
+	[[ $2 == "$3" || $2 == "$3 "* ]] || knob_msi_set
 }
 
 knob_msi_set()
 {
-	WHY="reported only: the driver decides when it is loaded"
-	return 1
+	why_not "reported only: the driver decides when it is loaded"
 }
 
 knob_msi_act()

@@ -28,10 +28,7 @@ knob_nic_coalescing_get()
 			coalescing_add "$name" "${BASH_REMATCH[2]}"
 		fi
 	done <<<"$OUT"
-	if [ -z "$VALUE" ]; then
-		WHY="the driver has none"
-		return 1
-	fi
+	[ -n "$VALUE" ] || why_not "the driver has none" || return 1
 	NIC_SEEN["coalescing $1"]=$VALUE
 }
 
@@ -51,9 +48,9 @@ knob_nic_coalescing_goal()
 	fields_overlay "$2" "$wanted" || return 1
 	for name in "${FIELD_NAMES[@]}"; do
 		[[ ${FIELD[$name]} =~ ^(on|off)$ ]] && continue
-		number_is "${FIELD[$name]}" 0 999999999 && continue
-		WHY="$name: '${FIELD[$name]}' is no number, on or off"
-		return 1
+		number_is "${FIELD[$name]}" 0 999999999 ||
+			why_not "$name: '${FIELD[$name]}' is no number, on or off" ||
+			return 1
 	done
 }
 
@@ -101,10 +98,8 @@ coalescing_change()
 	(($#)) || return 0
 	nic_ethtool -C "$nic" "$@" && return 0
 	while (($#)); do
-		if ! nic_ethtool -C "$nic" "$1" "$2"; then
-			WHY="$1: $WHY"
-			return 1
-		fi
+		nic_ethtool -C "$nic" "$1" "$2" ||
+			why_not "$1: $WHY" || return 1
 		shift 2
 	done
 }

@@ -41,10 +41,8 @@ knob_nic_offloads_get()
 			FIELD["$name"]=$state
 		fi
 	done <<<"$OUT"
-	if ((${#FIELD_NAMES[@]} == 0)); then
-		WHY="the driver lets none be changed"
-		return 1
-	fi
+	((${#FIELD_NAMES[@]})) ||
+		why_not "the driver lets none be changed" || return 1
 	fields_join
 	NIC_SEEN["offloads $1"]=$VALUE OFFLOAD_NIC=$1
 }
@@ -68,10 +66,8 @@ knob_nic_offloads_goal()
 
 	[ "${OFFLOAD_NIC-}" = "$1" ] || knob_nic_offloads_get "$1" || return 1
 	read -r -a words <<<"$3"
-	if ((${#words[@]} == 0 || ${#words[@]} % 2)); then
-		WHY="'$3' is not pairs of a name and a value"
-		return 1
-	fi
+	((${#words[@]} && ${#words[@]} % 2 == 0)) ||
+		why_not "'$3' is not pairs of a name and a value" || return 1
 	fields_split "$now" || return 1
 	set -- "${words[@]}"
 	while (($#)); do
@@ -88,9 +84,8 @@ knob_nic_offloads_goal()
 # on_off_state NAME STATE: 1 with WHY
 on_off_state()
 {
-	[[ $2 == on || $2 == off ]] && return 0
-	WHY="$1: '$2' is neither on nor off"
-	return 1
+	[[ $2 == on || $2 == off ]] ||
+		why_not "$1: '$2' is neither on nor off"
 }
 
 # offload_expand NAME STATE [?]: adds to the caller's expanded the features that
@@ -113,11 +108,9 @@ offload_expand()
 	elif [ -n "$changeable" ]; then
 		expanded+=$changeable
 	elif [[ $have == *on* || ($have == *off* && $2 == on && ! $3) ]]; then
-		WHY="$1 is fixed by the driver"
-		return 1
+		why_not "$1 is fixed by the driver"
 	elif [[ $have != *off* && ! $3 ]]; then
-		WHY="there is no $1"
-		return 1
+		why_not "there is no $1"
 	fi
 }
 
@@ -153,10 +146,9 @@ offload_ask()
 	nic_ethtool -K "$nic" "$@" || why=$WHY
 	knob_nic_offloads_get "$nic" || return 1
 	while (($#)); do
-		if [ "${FIELD[$1]-}" != "$2" ]; then
-			WHY="$1 stays ${FIELD[$1]-fixed}${why:+: $why}"
+		[ "${FIELD[$1]-}" = "$2" ] ||
+			why_not "$1 stays ${FIELD[$1]-fixed}${why:+: $why}" ||
 			return 1
-		fi
 		shift 2
 	done
 }

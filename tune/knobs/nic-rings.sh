@@ -33,10 +33,7 @@ knob_nic_rings_get()
 			VALUE+="${VALUE:+ }$name ${BASH_REMATCH[2]}"
 		fi
 	done <<<"$OUT"
-	if [ -z "$VALUE" ]; then
-		WHY="the driver has none"
-		return 1
-	fi
+	[ -n "$VALUE" ] || why_not "the driver has none" || return 1
 	NIC_SEEN["rings $1"]=$VALUE RING_NIC=$1
 }
 
@@ -56,14 +53,11 @@ knob_nic_rings_goal()
 	for name in "${FIELD_NAMES[@]}"; do
 		[ "${FIELD[$name]}" != max ] ||
 			FIELD["$name"]=${RING_MAX[$name]-0}
-		if ! number_is "${FIELD[$name]}" 0 999999999; then
-			WHY="$name: '${FIELD[$name]}' is no number"
+		number_is "${FIELD[$name]}" 0 999999999 ||
+			why_not "$name: '${FIELD[$name]}' is no number" ||
 			return 1
-		fi
-		if ((FIELD[$name] > ${RING_MAX[$name]-0})); then
-			WHY="$name: at most ${RING_MAX[$name]-0}"
-			return 1
-		fi
+		((FIELD[$name] <= ${RING_MAX[$name]-0})) ||
+			why_not "$name: at most ${RING_MAX[$name]-0}" || return 1
 	done
 	fields_join
 }

@@ -14,11 +14,8 @@ knob_read_ahead_supported()
 # The kernel keeps whole pages: it would make 4 of 6 and say nothing.
 knob_read_ahead_goal()
 {
-	VALUE=$3
-	if ! number_is "$3" 0 999999999 || (($3 % 4)); then
-		WHY="'$3' is not a multiple of 4 KiB"
-		return 1
-	fi
+	{ number_is "$3" 0 999999999 && (($3 % 4 == 0)); } ||
+		why_not "'$3' is not a multiple of 4 KiB"
 }
 
 knob_read_ahead_explain="

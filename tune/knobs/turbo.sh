@@ -34,7 +34,6 @@ knob_turbo_get()
 
 knob_turbo_goal()
 {
-	VALUE=$3
 	[[ $3 == on || $3 == off ]] || setting_refuse "$3" 'on or off'
 }
 

@@ -67,10 +67,7 @@ drive_tool()
 	local text
 
 	OUT=
-	if ! tool_have "$1"; then
-		WHY="$1 is not installed"
-		return 1
-	fi
+	tool_have "$1" || why_not "$1 is not installed" || return 1
 	! tool_run "$@" || return 0
 	# hdparm goes on after "HDIO_DRIVE_CMD(...) failed: ..."; others end there.
 	text=${OUT#*failed: }
@@ -89,17 +86,11 @@ drive_hdparm()
 	local pattern="$3[[:space:]]*=[[:space:]]*([01]|not supported)"
 
 	drive_tool hdparm "$2" "/dev/$1" || return 1
-	if ! [[ $OUT =~ $pattern ]]; then
-		WHY="hdparm reads nothing from it"
-		return 1
-	fi
+	[[ $OUT =~ $pattern ]] || why_not "hdparm reads nothing from it" || return 1
 	case ${BASH_REMATCH[1]} in
 	0) VALUE=off ;;
 	1) VALUE=on ;;
-	*)
-		WHY="the drive has none"
-		return 1
-		;;
+	*) why_not "the drive has none" ;;
 	esac
 }
 
@@ -117,15 +108,11 @@ drive_has()
 # drive_took VALUE: 0 if VALUE, as read back, is that; 1 with WHY
 drive_took()
 {
-	[[ $VALUE == "$1" ]] && return 0
-	WHY="the drive keeps it $VALUE"
-	return 1
+	[[ $VALUE == "$1" ]] || why_not "the drive keeps it $VALUE"
 }
 
 # on_or_off VALUE: 1 with WHY if it is neither
 on_or_off()
 {
-	[[ $1 == on || $1 == off ]] && return 0
-	WHY="'$1' is neither on nor off"
-	return 1
+	[[ $1 == on || $1 == off ]] || why_not "'$1' is neither on nor off"
 }

@@ -15,10 +15,8 @@ fields_split()
 	declare -gA FIELD=()
 	declare -ga FIELD_NAMES=()
 	read -r -a words <<<"$1"
-	if ((${#words[@]} == 0 || ${#words[@]} % 2)); then
-		WHY="'$1' is not pairs of a name and a value"
-		return 1
-	fi
+	((${#words[@]} && ${#words[@]} % 2 == 0)) ||
+		why_not "'$1' is not pairs of a name and a value" || return 1
 	for ((i = 0; i < ${#words[@]}; i += 2)); do
 		FIELD_NAMES+=("${words[i]}")
 		FIELD["${words[i]}"]=${words[i + 1]}
@@ -55,8 +53,7 @@ fields_overlay()
 		if [ -n "${FIELD[${name%\?}]+there}" ]; then
 			FIELD["${name%\?}"]=$value
 		elif [[ $name != *\? ]]; then
-			WHY="the driver has no $name"
-			return 1
+			why_not "the driver has no $name" || return 1
 		fi
 	done
 	fields_join

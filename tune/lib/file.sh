@@ -12,6 +12,8 @@
 #   file_hold PATH TEXT     HOLD_FD: PATH open with TEXT written to it, which
 #                           the kernel takes back when it is closed; or 1, WHY
 #   file_list GLOB          FILES=(...)
+#   why_not TEXT            1, and WHY: what stands behind a condition that is
+#                           not met
 #
 # In a tree, a write does what the kernel would do.  In a list of words with one in
 # brackets it moves the brackets, and fails with EINVAL for a word that is not in the
@@ -25,6 +27,12 @@
 ROOT=${ROOT:-}
 # message.sh opens it, too; tests read this file without that one.
 [[ ${SILENCE:-} ]] || exec {SILENCE}</dev/null
+
+why_not()
+{
+	WHY=$1
+	return 1
+}
 
 file_exists()
 {
@@ -89,10 +97,7 @@ file_write()
 	local path=$1 value=$2
 
 	WHY=''
-	if [[ ! -e $ROOT$path ]]; then
-		WHY="no $path"
-		return 1
-	fi
+	[[ -e $ROOT$path ]] || why_not "no $path" || return 1
 	if [[ $ROOT ]]; then
 		file_write_tree "$path" "$value"
 		return
@@ -101,11 +106,8 @@ file_write()
 		return 0
 	fi 2>&"$SILENCE"
 	# Try again to get the reason, which bash prints on stderr only.
-	if WHY=$( { printf '%s\n' "$value" >"$path"; } 2>&1); then
-		return 0
-	fi
-	WHY="$path: ${WHY##*: }"
-	return 1
+	WHY=$( { printf '%s\n' "$value" >"$path"; } 2>&1) && return 0
+	why_not "$path: ${WHY##*: }"
 }
 
 # file_write_tree PATH VALUE: PATH is in the tree.
@@ -113,18 +115,13 @@ file_write_tree()
 {
 	local path=$1 value=$2 old='' body end
 
-	if ! file_writable "$path"; then
-		WHY="$path: Permission denied"
-		return 1
-	fi
+	file_writable "$path" || why_not "$path: Permission denied" || return 1
 	IFS= read -r -d '' old <"$ROOT$path" || true
 	body=${old%"${old##*[![:space:]]}"}
 	end=${old#"$body"}
 	if [[ $body =~ ^[^$'\n']*\[[^][]*\] ]]; then
-		file_move_brackets "$body" "$value" || {
-			WHY="$path: Invalid argument"
-			return 1
-		}
+		file_move_brackets "$body" "$value" ||
+			why_not "$path: Invalid argument" || return 1
 	elif [[ $body == *$'\t'* ]]; then
 		value=${value// /$'\t'}
 	fi

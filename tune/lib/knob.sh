@@ -40,7 +40,8 @@
 #   knob_NAME_act TARGET VALUE    ACT: set, as a command that a reader may type
 #                                 (echo VALUE >FILE)
 #   knob_NAME_goal TARGET NOW WANTED
-#                                 VALUE: what get says once NOW has been set to
+#                                 VALUE, which is WANTED when it is called:
+#                                 what get says once NOW has been set to
 #                                 WANTED, for values that may be wanted in part
 #                                 ("rx-usecs 0", "max"); or 1 with WHY.  NOW is
 #                                 as wanted if that is NOW  (WANTED, checked by

@@ -75,10 +75,7 @@ nic_why()
 # already is no failure.
 nic_ethtool()
 {
-	if ! tool_have ethtool; then
-		WHY="ethtool is not installed"
-		return 1
-	fi
+	tool_have ethtool || why_not "ethtool is not installed" || return 1
 	! tool_run ethtool "$@" || return 0
 	# Status 80: "no coalesce parameters changed, aborting", and the like.
 	[[ $STATUS == 80 && $OUT == *' parameters changed'* ]] && return 0

@@ -43,7 +43,6 @@ process_kill()
 # blinkd kills whatever a job leaves behind.
 process_may_stay()
 {
-	[[ ${BLINK_JOB:-} ]] || return 0
-	WHY='blinkd ends what stays behind, and it needs a process: use run or hold'
-	return 1
+	[[ ! ${BLINK_JOB:-} ]] || why_not \
+		'blinkd ends what stays behind, and it needs a process: use run or hold'
 }

@@ -5,18 +5,17 @@
 #   setting_may PATH WHY               0; or 1 with SUPPORT=denied and WHY: this
 #                                      user may not write it
 #   setting_supported PATH             both, of one file
-#   setting_goal VALUE LOW HIGH        VALUE, if it is a number from LOW to HIGH;
+#   setting_goal VALUE LOW HIGH        0 if it is a number from LOW to HIGH;
 #                                      or 1 with WHY
 #   setting_refuse VALUE WHAT          1, and WHY: it is not WHAT
+#   setting_lacks WHY                  1, and SUPPORT=unsupported
 #
 # A wanted value is checked when the plan is made, before anything is changed.  An
 # original is not checked, since the kernel has shown it.
 
 setting_needs()
 {
-	file_exists "$1" && return 0
-	SUPPORT=unsupported WHY=$2
-	return 1
+	file_exists "$1" || setting_lacks "$2"
 }
 
 setting_may()
@@ -34,12 +33,16 @@ setting_supported()
 
 setting_goal()
 {
-	VALUE=$1
 	number_is "$1" "$2" "$3" || setting_refuse "$1" "$2 to $3"
 }
 
 setting_refuse()
 {
-	WHY="'$1': Invalid argument: not $2"
-	return 1
+	why_not "'$1': Invalid argument: not $2"
+}
+
+setting_lacks()
+{
+	SUPPORT=unsupported
+	why_not "$1"
 }

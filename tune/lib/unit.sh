@@ -17,10 +17,7 @@ unit_known=
 unit_supported()
 {
 	setting_needs /run/systemd/system 'systemd does not run here' || return 1
-	if ! tool_have systemctl; then
-		SUPPORT=unsupported WHY='no systemctl'
-		return 1
-	fi
+	tool_have systemctl || setting_lacks 'no systemctl' || return 1
 	setting_may /run/systemd/system 'systemd does not obey this user'
 }
 
