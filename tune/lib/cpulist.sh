@@ -6,6 +6,8 @@
 #   cpulist_mask LIST LIKE       MASK: with as many digits as LIKE, a mask; or 1
 #                                if a CPU has no place in it
 
+. "$TUNE/lib/name_ranges.sh"
+
 # No kernel of Debian is built for more CPUs.
 CPULIST_LIMIT=8192
 
@@ -27,30 +29,11 @@ cpulist_parse()
 	done
 }
 
-# cpulist_join CPU...: in rising order; VALUE.
-cpulist_join()
-{
-	local cpu first=-1 last=-2
-
-	VALUE=
-	for cpu in "$@" end; do
-		if [[ $cpu == $((last + 1)) ]]; then
-			last=$cpu
-			continue
-		fi
-		if ((first >= 0)); then
-			VALUE+=${VALUE:+,}$first
-			((first == last)) || VALUE+=-$last
-		fi
-		[[ $cpu == end ]] || first=$cpu last=$cpu
-	done
-}
-
 cpulist_of()
 {
 	local cpus=()
 
-	cpulist_parse "$1" && cpulist_join "${!cpus[@]}"
+	cpulist_parse "$1" && ranges_join "${!cpus[@]}" && VALUE=$RANGES
 }
 
 cpulist_of_mask()
@@ -65,7 +48,7 @@ cpulist_of_mask()
 				cpus[(${#digits} - 1 - i) * 4 + cpu]=1
 		done
 	done
-	cpulist_join "${!cpus[@]}"
+	ranges_join "${!cpus[@]}" && VALUE=$RANGES
 }
 
 cpulist_mask()

@@ -3,6 +3,7 @@
 #
 #   name_ranges NAME...    sets NAME_RANGES, where names that differ only in their
 #                          last number are one range
+#   ranges_join N...       sets RANGES, "0-2,8", of numbers in rising order
 
 name_ranges()
 {
@@ -32,29 +33,30 @@ name_ranges()
 # one number.
 name_ranges_of_numbers()
 {
-	local number sorted=() first='' last='' ranges=''
+	local number sorted=()
 
 	# An array's indices come out in order.
 	for number in $1; do
 		sorted[number]=1
 	done
-	for number in "${!sorted[@]}"; do
-		if [[ $first ]] && ((number == last + 1)); then
+	ranges_join "${!sorted[@]}"
+	[[ ${#sorted[@]} == 1 ]] || RANGES="[$RANGES]"
+}
+
+ranges_join()
+{
+	local number first=-1 last=-2
+
+	RANGES=
+	for number in "$@" end; do
+		if [[ $number == $((last + 1)) ]]; then
 			last=$number
 			continue
 		fi
-		[[ ! $first ]] || name_ranges_add
-		first=$number last=$number
+		if ((first >= 0)); then
+			RANGES+=${RANGES:+,}$first
+			((first == last)) || RANGES+=-$last
+		fi
+		[[ $number == end ]] || first=$number last=$number
 	done
-	name_ranges_add
-	RANGES=$ranges
-	[[ ${#sorted[@]} == 1 ]] || RANGES="[$ranges]"
-}
-
-# name_ranges_add: appends the range from first to last to ranges; all three are
-# variables of the caller.
-name_ranges_add()
-{
-	ranges+=${ranges:+,}$first
-	[[ $first == "$last" ]] || ranges+=-$last
 }
