@@ -2,7 +2,7 @@
 
 . "$TUNE/lib/policy.sh"
 
-knob_cpu_frequency_targets=(policy_targets scaling_min_freq)
+knob_cpu_frequency_targets=(file_by_number "$POLICIES" policy scaling_min_freq)
 # The limits come after the governor and turbo, both of which move them.
 knob_cpu_frequency_order=40
 

@@ -2,7 +2,7 @@
 
 . "$TUNE/lib/policy.sh"
 
-knob_cpu_governor_targets=(policy_targets scaling_governor)
+knob_cpu_governor_targets=(file_by_number "$POLICIES" policy scaling_governor)
 knob_cpu_governor_file=$POLICIES/TARGET/scaling_governor
 # The governor comes before turbo and the limits, which some drivers reset with
 # it; and after energy-performance, which can't be written while the governor is

@@ -2,7 +2,7 @@
 
 . "$TUNE/lib/policy.sh"
 
-knob_energy_performance_targets=(policy_targets energy_performance_preference)
+knob_energy_performance_targets=(file_by_number "$POLICIES" policy energy_performance_preference)
 knob_energy_performance_file=$POLICIES/TARGET/energy_performance_preference
 # The hint comes before the governor, and so is undone after it: while the
 # governor is performance, any hint but performance is refused (EBUSY).

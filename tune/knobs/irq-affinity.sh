@@ -18,15 +18,8 @@ knob_irq_affinity_find()
 
 knob_irq_affinity_targets()
 {
-	local name by_number=()
-
-	file_list "$irq_folder/[0-9]*/smp_affinity_list"
-	for name in "${FILES[@]}"; do
-		name=${name#"$irq_folder/"}
-		name=${name%%/*}
-		! number_is "$name" 0 999999 || by_number[name]=$name
-	done
-	TARGETS=(default "${by_number[@]}")
+	file_by_number "$irq_folder" '' smp_affinity_list
+	TARGETS=(default "${TARGETS[@]}")
 }
 
 knob_irq_affinity_get()

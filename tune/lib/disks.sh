@@ -120,17 +120,6 @@ disks_check_options()
 
 # --- the report ---------------------------------------------------------------
 
-# disks_refused: 0 if some device is refused
-disks_refused()
-{
-	local i
-
-	for i in "${!DISKS[@]}"; do
-		[[ ! ${DISK_REFUSED[i]} ]] || return 0
-	done
-	return 1
-}
-
 # disks_tell_refused: on stderr; returns STATUS_FILE if there is such a device
 disks_tell_refused()
 {
@@ -151,13 +140,13 @@ disks_report()
 	for i in "${!DISKS[@]}"; do
 		print '# %s: %d MiB of %d MiB\n' "${DISKS[i]}" \
 			$((PART_MIB * PARTS_EACH)) $((DISK_SIZE[i] / DISK_MIB))
+		# Commands that must not be run are comments, so that they are
+		# not pasted.
+		[[ ! ${DISK_REFUSED[i]} ]] || off='# '
 		disks_line 'refused' "${DISK_REFUSED[i]}"
 		disks_line 'destroyed' "${DISK_HOLDS[i]}"
 		disks_line 'note' "${DISK_NOTE[i]}"
 	done
-	# Commands that must not be run are comments, so that they are not
-	# pasted.
-	! disks_refused || off='# '
 	for i in "${!STEPS[@]}"; do
 		disk_step_text "$i"
 		print '%s%s\n' "$off" "$TEXT"

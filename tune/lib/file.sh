@@ -12,6 +12,9 @@
 #   file_hold PATH TEXT     HOLD_FD: PATH open with TEXT written to it, which
 #                           the kernel takes back when it is closed; or 1, WHY
 #   file_list GLOB          FILES=(...)
+#   file_by_number FOLDER NAME FILE
+#                           TARGETS=(...): NAME0 and so on in the FOLDER, those
+#                           that have the FILE, by number
 #   why_not TEXT            1, and WHY: what stands behind a condition that is
 #                           not met
 #
@@ -177,4 +180,18 @@ file_list()
 	for file in "${shown[@]}"; do
 		[[ ! -e $file ]] || FILES+=("${file#"$ROOT"}")
 	done
+}
+
+file_by_number()
+{
+	local number by_number=()
+
+	file_list "$1/$2[0-9]*/$3"
+	for number in "${FILES[@]}"; do
+		number=${number#"$1/$2"}
+		number=${number%%/*}
+		! number_is "$number" 0 999999 ||
+			by_number[number]=$2$number
+	done
+	TARGETS=("${by_number[@]}")
 }

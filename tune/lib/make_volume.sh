@@ -63,29 +63,12 @@ disk_run()
 	local -a words
 
 	read -r -a words <<<"${STEPS[$1]}"
-	if [[ ${STEP_INPUT[$1]-} ]]; then
-		disk_feed "${STEP_INPUT[$1]}" "${words[@]}"
-	else
-		tool_run "${words[@]}"
-	fi && return 0
+	TOOL_INPUT=<(printf '%b' "${STEP_INPUT[$1]-}") tool_run "${words[@]}" &&
+		return 0
 	# The tool's first line is the reason; a usage text may follow.
 	WHY=${OUT%%$'\n'*}
 	[[ $WHY ]] || WHY="exit status $STATUS"
 	return 1
-}
-
-# disk_feed INPUT TOOL ARGUMENT...: does what tool_run does, but with input
-disk_feed()
-{
-	local input=$1 name=$2
-
-	shift 2
-	STATUS=0
-	tool_find "$name" || return 127
-	OUT=$(printf '%b' "$input" |
-		BLINKTUNE_ROOT=$ROOT timeout -k 5 100 "$TOOL" "$@" 2>&1) ||
-		STATUS=$?
-	return "$STATUS"
 }
 
 # Waits until /dev has the partitions.  The kernel reads a new table by itself, but

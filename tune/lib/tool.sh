@@ -3,7 +3,8 @@
 #   tool_have NAME          is there such a program?
 #   tool_run NAME ARG...    runs it; OUT: stdout and stderr together,
 #                           STATUS: its exit status, 127 if it is not there,
-#                           124 if it took too long.  Returns STATUS.
+#                           124 if it took too long.  Returns STATUS.  Its input
+#                           is the file TOOL_INPUT, or nothing
 #
 # For a tree a tool is the tree's own, ROOT/tools/NAME, called with
 # BLINKTUNE_ROOT=ROOT: nothing of the machine itself is touched.
@@ -57,6 +58,6 @@ tool_run()
 		return 127
 	fi
 	OUT=$(BLINKTUNE_ROOT=$ROOT exec timeout -k 5 "$TOOL_LIMIT_S" \
-		"$TOOL" "$@" </dev/null 2>&1) || STATUS=$?
+		"$TOOL" "$@" <"${TOOL_INPUT:-/dev/null}" 2>&1) || STATUS=$?
 	return "$STATUS"
 }
