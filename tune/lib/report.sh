@@ -179,6 +179,13 @@ report_fields()
 	done
 }
 
+# report_bool NAME VALUE: adds it to the caller's text; false if VALUE is empty
+report_bool()
+{
+	text+=", \"$1\": ${2:+true}"
+	[[ $2 ]] || text+=false
+}
+
 # report_item: prints the caller's text, which begins anew, as an object of a list
 report_item()
 {
@@ -333,11 +340,7 @@ report_plan_json()
 			goal "${E_GOAL[i]}" support "${E_SUPPORT[i]}" \
 			why "${E_WHY[i]}" because "${LINE_BECAUSE[line]}" \
 			source "${LINE_SOURCE[line]}"
-		if [[ ${E_NEED[i]} == set ]]; then
-			text+=', "required": true'
-		else
-			text+=', "required": false'
-		fi
+		report_bool required "${E_NEED[i]/try/}"
 		ACT=
 		[[ ${E_SUPPORT[i]} == unsupported ]] || knob_act "${E_KNOB[i]}" \
 			"${E_TARGET[i]}" "${E_GOAL[i]}"

@@ -122,8 +122,7 @@ strays_json()
 		text="\"pid\": ${STRAY_PID[i]}"
 		report_fields holds "${STRAY_HOLDS[i]}" \
 			state "${STRAY_STATE[i]}"
-		text+=", \"known\": ${STRAY_KNOWN[i]:+true}"
-		[[ ${STRAY_KNOWN[i]} ]] || text+=false
+		report_bool known "${STRAY_KNOWN[i]}"
 		list+="$comma{$text}"
 		comma=', '
 	done

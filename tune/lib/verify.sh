@@ -190,28 +190,21 @@ status_describe()
 
 status_json()
 {
-	local active=true described='' same=null complete=null sum=''
+	local sum='' same=1
+	local text=', "active": false, "complete": null, "same_boot": null'
 
-	# A measuring program records these values.
+	DESCRIBED=
 	if [[ $J_ID ]]; then
+		# A measuring program records these values.
 		sum=$(sha256sum "$STATE/journal" 2>/dev/null) || sum=
-	fi
-	if [[ $J_ID ]]; then
-		same=false
-		[[ $J_BOOT != "$BOOT" ]] || same=true
-		complete=${J_COMPLETE:+true}
-		complete=${complete:-false}
+		[[ $J_BOOT == "$BOOT" ]] || same=
 		status_describe
-		described=$DESCRIBED
-	else
-		active=false
+		text=', "active": true'
+		report_bool complete "$J_COMPLETE"
+		report_bool same_boot "$same"
 	fi
-	json_known "$described"
-	JSON_EXTRA=", \"active\": $active, \"complete\": $complete"
-	JSON_EXTRA+=", \"same_boot\": $same, \"state\": $JSON"
-	json_known "${sum%% *}"
-	JSON_EXTRA+=", \"journal_sha256\": $JSON"
+	report_fields state "$DESCRIBED" journal_sha256 "${sum%% *}"
 	strays_json
-	JSON_EXTRA+=", \"holders\": $JSON"
+	JSON_EXTRA="$text, \"holders\": $JSON"
 	report_json 0
 }
