@@ -289,15 +289,6 @@ static void pause_try(uint64_t begin_ns, uint64_t until_ns)
 	nanosleep(&pause, NULL);
 }
 
-static int fail_held(const struct local_secret_job *job, uid_t holder,
-		     struct failure *failure)
-{
-	return failure_set(failure, EXIT_PEER, "--job", 0,
-			   "user %u holds the name @%s: give --key-file, or "
-			   "another --job",
-			   holder, job->name);
-}
-
 int local_secret_fail_contested(const struct local_secret_job *job,
 				struct failure *failure)
 {
@@ -305,6 +296,27 @@ int local_secret_fail_contested(const struct local_secret_job *job,
 			   "two jobs of user %u have one name at once: give "
 			   "each a --job of its own",
 			   job->user);
+}
+
+/* Rank 0 has not given the secret, or another process has the name. */
+static int fail_reply(const struct local_secret_job *job, int reply,
+		      uid_t holder, struct failure *failure)
+{
+	if (reply < 0)
+		return failure_set(failure, EXIT_RESOURCES, NULL, -reply,
+				   "a Unix socket");
+	if (reply == REPLY_STRANGER)
+		return failure_set(failure, EXIT_PEER, "--job", 0,
+				   "user %u holds the name @%s: give "
+				   "--key-file, or another --job",
+				   holder, job->name);
+	if (reply == REPLY_GONE)
+		return failure_set(failure, EXIT_PEER, "--job", 0,
+				   "a process that does not listen holds the "
+				   "name @%s: give --key-file, or another "
+				   "--job",
+				   job->name);
+	return local_secret_fail_contested(job, failure);
 }
 
 int local_secret_fetch(const struct local_secret_job *job, const char *host,
@@ -323,16 +335,11 @@ int local_secret_fetch(const struct local_secret_job *job, const char *host,
 	}
 	if (reply == REPLY_GIVEN)
 		return 0;
-	if (reply < 0)
-		return failure_set(failure, EXIT_RESOURCES, NULL, -reply,
-				   "a Unix socket");
-	if (reply == REPLY_CONTESTED)
-		return local_secret_fail_contested(job, failure);
-	if (reply == REPLY_STRANGER)
-		return fail_held(job, holder, failure);
-	return failure_set(failure, EXIT_PEER, NULL, 0,
-			   "rank 0 (%.80s) has not come within %.1f s", host,
-			   (double)deadline_ns / 1e9);
+	if (reply == REPLY_NONE || reply == REPLY_GONE)
+		return failure_set(failure, EXIT_PEER, NULL, 0,
+				   "rank 0 (%.80s) has not come within %.1f s",
+				   host, (double)deadline_ns / 1e9);
+	return fail_reply(job, reply, holder, failure);
 }
 
 /* --- rank 0 --------------------------------------------------------------- */
@@ -353,24 +360,6 @@ static int listen_once(const struct local_secret_job *job)
 	error = -errno;
 	close(fd);
 	return error;
-}
-
-/* The name is taken: ask the process that holds it. */
-static int fail_taken(const struct local_secret_job *job, int reply,
-		      uid_t holder, struct failure *failure)
-{
-	if (reply == REPLY_STRANGER)
-		return fail_held(job, holder, failure);
-	if (reply < 0)
-		return failure_set(failure, EXIT_RESOURCES, NULL, -reply,
-				   "a Unix socket");
-	if (reply == REPLY_GONE)
-		return failure_set(failure, EXIT_PEER, "--job", 0,
-				   "a process that does not listen holds the "
-				   "name @%s: give --key-file, or another "
-				   "--job",
-				   job->name);
-	return local_secret_fail_contested(job, failure);
 }
 
 /* Returns the listening socket, or -errno. */
@@ -394,7 +383,7 @@ static int claim_name(const struct local_secret_job *job,
 		 * giving the secret to any rank. */
 		reply = ask(job, until_ns, secret, &holder);
 		if (reply != REPLY_GONE || clock_now_ns() >= until_ns)
-			return fail_taken(job, reply, holder, failure);
+			return fail_reply(job, reply, holder, failure);
 		pause_try(begin_ns, until_ns);
 	}
 }
