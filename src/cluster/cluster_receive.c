@@ -143,30 +143,20 @@ static int add_up_share(struct cluster *cluster,
 /* Each rank tells each other what it has for it. */
 static int learn_own(struct cluster *cluster, uint64_t *share)
 {
-	unsigned count = cluster->rank.node_count;
-	struct exchange_buffers *messages = calloc(1, sizeof(*messages));
-	uint8_t *numbers = malloc(count * (size_t)NUMBER_BYTES);
-	int error = -ENOMEM;
+	struct exchange_buffers messages = { .length = number_length };
+	uint8_t numbers[RANK_NODES_MAX][NUMBER_BYTES];
+	int error;
 
-	if (!messages || !numbers) {
-		failure_no_memory(cluster->failure);
-		goto end;
+	for (unsigned i = 0; i < cluster->rank.node_count; i++) {
+		messages.own[i] = numbers[i];
+		messages.own_bytes[i] = NUMBER_BYTES;
+		store_le64(numbers[i], cluster->send.targets[i].count);
 	}
-	messages->length = number_length;
-	for (unsigned i = 0; i < count; i++) {
-		messages->own[i] = numbers + i * (size_t)NUMBER_BYTES;
-		messages->own_bytes[i] = NUMBER_BYTES;
-		store_le64(numbers + i * (size_t)NUMBER_BYTES,
-			   cluster->send.targets[i].count);
-	}
-	error = exchange_send_buffers(cluster->exchange, messages,
+	error = exchange_send_buffers(cluster->exchange, &messages,
 				      cluster->failure);
 	if (error == 0)
-		error = add_up_share(cluster, messages, share);
-	free(messages->all);
-end:
-	free(messages);
-	free(numbers);
+		error = add_up_share(cluster, &messages, share);
+	free(messages.all);
 	return error;
 }
 
