@@ -154,26 +154,9 @@ struct peer {
 	const struct cluster_hello *hello;
 };
 
-static int differs(const struct peer *peer, unsigned own, const char *what,
-		   uint64_t theirs, uint64_t ours, struct failure *failure)
+static bool has(const struct cluster_hello *hello, enum cluster_role role)
 {
-	return failure_set(failure, EXIT_USAGE, NULL, 0,
-			   "rank %u (%.80s) has a %s of %" PRIu64
-			   ", rank %u of %" PRIu64,
-			   peer->rank, peer->name, what, theirs, own, ours);
-}
-
-static int differs_in_name(const struct peer *peer, unsigned own,
-			   const char *option, struct failure *failure)
-{
-	return failure_set(failure, EXIT_USAGE, NULL, 0,
-			   "rank %u (%.80s) has another --%s than rank %u",
-			   peer->rank, peer->name, option, own);
-}
-
-static bool reads(const struct cluster_hello *hello)
-{
-	return cluster_roles_have(hello->roles, CLUSTER_ROLE_READ);
+	return cluster_roles_have(hello->roles, role);
 }
 
 /* Outputs would replace each other; and the records of an input that two ranks
@@ -206,43 +189,48 @@ static int compare_places(const struct peer *peer, const struct peer *own,
 static int compare(const struct peer *peer, const struct peer *own,
 		   struct failure *failure)
 {
-	const struct record_shape *theirs = &peer->hello->shape;
-	const struct record_shape *ours = &own->hello->shape;
+	const struct cluster_hello *theirs = peer->hello, *ours = own->hello;
+	const struct {
+		const char *option;
+		bool is_same;
+	} options[] = {
+		{ "key",
+		  key_list_equal(&theirs->shape.keys, &ours->shape.keys) },
+		{ "unique", theirs->unique == ours->unique },
+		{ "splitters", theirs->wanted == ours->wanted },
+		{ "by-reference", theirs->by_reference == ours->by_reference },
+		{ "trace", theirs->traces == ours->traces },
+		{ "compress", theirs->codec == ours->codec },
+		{ "schedule", theirs->schedule == ours->schedule },
+		{ "shared-input",
+		  (theirs->shared_records == CLUSTER_NOT_SHARED) ==
+			  (ours->shared_records == CLUSTER_NOT_SHARED) },
+		{ "gather", theirs->gather_files == ours->gather_files },
+	};
 
-	if (theirs->size != ours->size)
-		return differs(peer, own->rank, "record size", theirs->size,
-			       ours->size, failure);
-	if (!key_list_equal(&theirs->keys, &ours->keys))
-		return differs_in_name(peer, own->rank, "key", failure);
-	if (peer->hello->unique != own->hello->unique)
-		return differs_in_name(peer, own->rank, "unique", failure);
-	if (peer->hello->wanted != own->hello->wanted)
-		return differs_in_name(peer, own->rank, "splitters", failure);
-	if (peer->hello->by_reference != own->hello->by_reference)
-		return differs_in_name(peer, own->rank, "by-reference",
-				       failure);
-	if (peer->hello->traces != own->hello->traces)
-		return differs_in_name(peer, own->rank, "trace", failure);
-	if (peer->hello->codec != own->hello->codec)
-		return differs_in_name(peer, own->rank, "compress", failure);
-	if (peer->hello->schedule != own->hello->schedule)
-		return differs_in_name(peer, own->rank, "schedule", failure);
-	if ((peer->hello->shared_records == CLUSTER_NOT_SHARED) !=
-	    (own->hello->shared_records == CLUSTER_NOT_SHARED))
-		return differs_in_name(peer, own->rank, "shared-input",
-				       failure);
+	if (theirs->shape.size != ours->shape.size)
+		return failure_set(failure, EXIT_USAGE, NULL, 0,
+				   "rank %u (%.80s) has a record size of %u, "
+				   "rank %u of %u",
+				   peer->rank, peer->name, theirs->shape.size,
+				   own->rank, ours->shape.size);
+	for (unsigned i = 0; i < ARRAY_LEN(options); i++)
+		if (!options[i].is_same)
+			return failure_set(failure, EXIT_USAGE, NULL, 0,
+					   "rank %u (%.80s) has another --%s "
+					   "than rank %u",
+					   peer->rank, peer->name,
+					   options[i].option, own->rank);
 	/* A rank that does not read has opened nothing; cluster_check_roles()
 	 * has a word for that. */
-	if (reads(peer->hello) && reads(own->hello) &&
-	    peer->hello->shared_records != own->hello->shared_records)
+	if (has(theirs, CLUSTER_ROLE_READ) && has(ours, CLUSTER_ROLE_READ) &&
+	    theirs->shared_records != ours->shared_records)
 		return failure_set(
 			failure, EXIT_USAGE, NULL, 0,
 			"rank %u (%.80s) finds %" PRIu64
 			" records in the shared input, rank %u %" PRIu64,
-			peer->rank, peer->name, peer->hello->shared_records,
-			own->rank, own->hello->shared_records);
-	if (peer->hello->gather_files != own->hello->gather_files)
-		return differs_in_name(peer, own->rank, "gather", failure);
+			peer->rank, peer->name, theirs->shared_records,
+			own->rank, ours->shared_records);
 	return compare_places(peer, own, failure);
 }
 
@@ -299,8 +287,7 @@ static int check_input(const struct peer *peer, unsigned own,
 		return refuse_records(peer, own, "for one node", failure);
 	if (!slots_are_good(hello) || !kind_is_good(hello) ||
 	    !part_is_good(peer, node_count) ||
-	    (hello->record_count > 0 &&
-	     !cluster_roles_have(hello->roles, CLUSTER_ROLE_READ)))
+	    (hello->record_count > 0 && !has(hello, CLUSTER_ROLE_READ)))
 		return failure_set(
 			failure, EXIT_PEER, NULL, 0,
 			"rank %u (%.80s) sent impossible numbers of its "
@@ -450,15 +437,6 @@ static bool is_too_large(const struct cluster_agreement *agreement,
 	return false;
 }
 
-/* What only that sort can do; without records there is nothing to do. */
-static bool is_wished_external(const struct cluster_agreement *agreement,
-			       const struct cluster_hello *hello,
-			       unsigned node_count)
-{
-	return node_count > 1 && agreement->whole_count > 0 &&
-	       hello->shared_records != CLUSTER_NOT_SHARED;
-}
-
 /* Each file has a rank.  Beyond memory a rank learns how many records it keeps
  * only when it has written them, and the next one's place in the file follows
  * from that. */
@@ -470,8 +448,7 @@ static int check_gathered(const struct cluster_agreement *agreement,
 	unsigned sorters = 0;
 
 	for (unsigned i = 0; i < node_count; i++)
-		sorters +=
-			cluster_roles_have(hellos[i].roles, CLUSTER_ROLE_SORT);
+		sorters += has(&hellos[i], CLUSTER_ROLE_SORT);
 	if (own->gather_files > sorters)
 		return failure_set(failure, EXIT_USAGE, "--gather", 0,
 				   "%" PRIu64
@@ -543,9 +520,12 @@ int cluster_agree(struct cluster_agreement *agreement,
 	    agree_by_reference(agreement, hellos, node_count, names, failure) <
 		    0)
 		return -EINVAL;
+	/* To share an input is for sorts beyond memory; but without records
+	 * there is nothing to do. */
 	agreement->is_external =
 		!is_plain ||
-		is_wished_external(agreement, &hellos[own], node_count) ||
+		(node_count > 1 && agreement->whole_count > 0 &&
+		 hellos[own].shared_records != CLUSTER_NOT_SHARED) ||
 		is_too_large(agreement, hellos, node_count);
 	if (check_gathered(agreement, hellos, node_count, &hellos[own],
 			   failure) < 0 ||
@@ -586,11 +566,6 @@ bool cluster_is_skewed(const uint64_t *node_records, unsigned node_count)
  */
 
 _Static_assert(RANK_NODES_MAX <= 1 << 16, "a rank is two bytes");
-
-static bool has(const struct cluster_hello *hello, enum cluster_role role)
-{
-	return cluster_roles_have(hello->roles, role);
-}
 
 /* The next keeper behind rank k; the same one, if there is none. */
 static unsigned next_keeper(const struct cluster_hello *hellos,
