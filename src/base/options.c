@@ -31,19 +31,8 @@ void options_begin(struct options_reader *reader,
 
 /* --- mistakes ------------------------------------------------------------- */
 
-__attribute__((format(printf, 3, 4))) static int
-refuse(const struct options_reader *reader, struct failure *failure,
-       const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(failure->why, sizeof(failure->why), format, arguments);
-	va_end(arguments);
-	failure->status = EXIT_USAGE;
-	failure->what = reader->text;
-	return -EINVAL;
-}
+#define refuse(reader, failure, ...)                                           \
+	failure_set(failure, EXIT_USAGE, (reader)->text, 0, __VA_ARGS__)
 
 /* Returns the option whose name begins with this one: the option that a program
  * with abbreviations would have taken. */
