@@ -208,7 +208,8 @@ static int take_option(void *context, int id, struct failure *failure)
 		return options_size(reader, 1, INT64_MAX, &config->device_bytes,
 				    failure);
 	case OPTION_RECORD_SIZE:
-		return shape_options_size(reader, &config->shape, failure);
+		return options_number_32(reader, 1, RECORD_SIZE_MAX,
+					 &config->shape.size, failure);
 	case OPTION_KEY:
 		return shape_options_key(reader, &config->shape, failure);
 	case OPTION_THREADS:

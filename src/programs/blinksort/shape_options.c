@@ -9,13 +9,6 @@
 #include "base/log.h"
 #include "record/key_text.h"
 
-int shape_options_size(struct options_reader *reader,
-		       struct record_shape *shape, struct failure *failure)
-{
-	return options_number_32(reader, 1, RECORD_SIZE_MAX, &shape->size,
-				 failure);
-}
-
 int shape_options_key(struct options_reader *reader, struct record_shape *shape,
 		      struct failure *failure)
 {

@@ -2,7 +2,7 @@
  * shape_options.h - the options that describe records: --record-size, --key and
  * --reverse
  *
- * The caller reads its options with shape_options_size() and
+ * The caller reads --record-size itself and each --key with
  * shape_options_key(), beginning with a shape that has no keys, and completes
  * the shape when all options have been read.
  */
@@ -14,11 +14,8 @@
 #include "base/options.h"
 #include "record/record.h"
 
-/* Read --record-size=BYTES.  0, or -EINVAL as options_refuse() does. */
-int shape_options_size(struct options_reader *reader,
-		       struct record_shape *shape, struct failure *failure);
-
-/* Read one more --key, which weighs less than those before.  The same. */
+/* Read one more --key, which weighs less than those before.  0, or -EINVAL as
+ * options_refuse() does. */
 int shape_options_key(struct options_reader *reader, struct record_shape *shape,
 		      struct failure *failure);
 

@@ -441,7 +441,8 @@ static int take_option(void *context, int id, struct failure *failure)
 		return options_size(reader, 1, INT64_MAX, &files->device_bytes,
 				    failure);
 	case OPTION_RECORD_SIZE:
-		return shape_options_size(reader, &files->shape, failure);
+		return options_number_32(reader, 1, RECORD_SIZE_MAX,
+					 &files->shape.size, failure);
 	case OPTION_KEY:
 		return shape_options_key(reader, &files->shape, failure);
 	case OPTION_AGAINST:
