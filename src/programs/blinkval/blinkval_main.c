@@ -531,41 +531,28 @@ static int complete_options(struct options *options, struct failure *failure)
 	return ret < 0 ? ret : check_summaries(options, failure);
 }
 
-static int allocate_input_paths(struct options *options, int argc,
-				struct failure *failure)
-{
-	/* Each word may name an input. */
-	options->files.input_paths =
-		calloc((size_t)argc + 1, sizeof(*options->files.input_paths));
-	return options->files.input_paths ? 0 : failure_no_memory(failure);
-}
-
-static int run(struct options *options, int argc, char **argv)
-{
-	struct failure failure = { .status = EXIT_DONE };
-	int ret = allocate_input_paths(options, argc, &failure);
-
-	if (ret < 0)
-		return log_failure(&failure);
-	options_begin(&options->reader, entries, ARRAY_LEN(entries),
-		      argv + (argc > 0));
-	ret = options_read(&options->reader, take_option, options, &failure);
-	if (ret > 0)
-		return stdout_print_info(ret, "blinkval", help);
-	if (ret < 0 || complete_options(options, &failure) < 0)
-		return log_failure(&failure);
-	return validate(options);
-}
-
 int main(int argc, char **argv)
 {
-	struct options options = {
+	static struct options options = {
 		.files.shape.size = RECORD_SIZE_DEFAULT,
 	};
-	int status;
+	struct failure failure = { .status = EXIT_DONE };
+	int ret;
 
 	log_init("blinkval");
-	status = run(&options, argc, argv);
-	free(options.files.input_paths);
-	return status;
+	/* Each word may name an input.  The end of the process frees them. */
+	options.files.input_paths =
+		calloc((size_t)argc + 1, sizeof(*options.files.input_paths));
+	if (!options.files.input_paths) {
+		failure_no_memory(&failure);
+		return log_failure(&failure);
+	}
+	options_begin(&options.reader, entries, ARRAY_LEN(entries),
+		      argv + (argc > 0));
+	ret = options_read(&options.reader, take_option, &options, &failure);
+	if (ret > 0)
+		return stdout_print_info(ret, "blinkval", help);
+	if (ret < 0 || complete_options(&options, &failure) < 0)
+		return log_failure(&failure);
+	return validate(&options);
 }
