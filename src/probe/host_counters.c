@@ -14,10 +14,30 @@
 #include "base/base.h"
 #include "system/small_file.h"
 
-/* Calls take with each line of a file of this name, which may be missing. */
-static void read_lines(const char *name,
-		       void (*take)(struct host_counters *, const char *),
-		       struct host_counters *counters)
+/* A line of any of the files: no word of one begins a line of another. */
+static void take_line(struct host_counters *counters, const char *line)
+{
+	uint64_t tick_ns = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
+	uint64_t number;
+	unsigned cpu;
+
+	/* user nice system idle iowait irq softirq steal; the first line, of
+	 * all CPUs, has a space where others have a number. */
+	if (strncmp(line, "cpu ", 4) != 0 &&
+	    sscanf(line, "cpu%u %*u %*u %*u %*u %*u %*u %*u %" SCNu64, &cpu,
+		   &number) == 2 &&
+	    cpu < TOPOLOGY_CPU_NUMBERS)
+		counters->steal_ns[cpu] = number * tick_ns;
+	else if (sscanf(line, "balloon_inflate %" SCNu64, &number) == 1)
+		counters->balloon_inflated = number;
+	else if (sscanf(line, "balloon_deflate %" SCNu64, &number) == 1)
+		counters->balloon_deflated = number;
+	else if (sscanf(line, "MemTotal: %" SCNu64 " kB", &number) == 1)
+		counters->memory_bytes = number * KIB;
+}
+
+/* The file may be missing. */
+static void read_lines(const char *name, struct host_counters *counters)
 {
 	char path[PATH_MAX];
 	char *line = NULL;
@@ -28,42 +48,9 @@ static void read_lines(const char *name,
 	if (!file)
 		return;
 	while (getline(&line, &line_bytes, file) > 0)
-		take(counters, line);
+		take_line(counters, line);
 	free(line);
 	fclose(file);
-}
-
-static void take_stat(struct host_counters *counters, const char *line)
-{
-	uint64_t tick_ns = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
-	uint64_t ticks;
-	unsigned cpu;
-
-	/* user nice system idle iowait irq softirq steal; the first line, of
-	 * all CPUs, has a space where others have a number. */
-	if (strncmp(line, "cpu ", 4) != 0 &&
-	    sscanf(line, "cpu%u %*u %*u %*u %*u %*u %*u %*u %" SCNu64, &cpu,
-		   &ticks) == 2 &&
-	    cpu < TOPOLOGY_CPU_NUMBERS)
-		counters->steal_ns[cpu] = ticks * tick_ns;
-}
-
-static void take_vmstat(struct host_counters *counters, const char *line)
-{
-	uint64_t pages;
-
-	if (sscanf(line, "balloon_inflate %" SCNu64, &pages) == 1)
-		counters->balloon_inflated = pages;
-	else if (sscanf(line, "balloon_deflate %" SCNu64, &pages) == 1)
-		counters->balloon_deflated = pages;
-}
-
-static void take_meminfo(struct host_counters *counters, const char *line)
-{
-	uint64_t kib;
-
-	if (sscanf(line, "MemTotal: %" SCNu64 " kB", &kib) == 1)
-		counters->memory_bytes = kib * KIB;
 }
 
 void host_counters_read(struct host_counters *counters)
@@ -73,9 +60,9 @@ void host_counters_read(struct host_counters *counters)
 	counters->balloon_inflated = HOST_COUNTERS_UNKNOWN;
 	counters->balloon_deflated = HOST_COUNTERS_UNKNOWN;
 	counters->memory_bytes = HOST_COUNTERS_UNKNOWN;
-	read_lines("/proc/stat", take_stat, counters);
-	read_lines("/proc/vmstat", take_vmstat, counters);
-	read_lines("/proc/meminfo", take_meminfo, counters);
+	read_lines("/proc/stat", counters);
+	read_lines("/proc/vmstat", counters);
+	read_lines("/proc/meminfo", counters);
 }
 
 uint64_t host_counters_frequency_khz(unsigned cpu)
