@@ -278,20 +278,14 @@ static int look_up(struct search *search, const char *host,
 		   struct address *address)
 {
 	int error = address_parse(host, address);
+	bool is_told = error == -ENOENT || error == -EAGAIN;
 
-	if (error == -ENOENT || error == -EAGAIN)
-		return failure_set(search->failure, EXIT_PEER,
-				   search->hosts_from, 0, "%s: %.100s",
-				   address_why(error), host);
-	if (error == -EINVAL)
-		return failure_set(search->failure, EXIT_USAGE,
-				   search->hosts_from, EINVAL,
-				   "not an address: %.100s", host);
-	if (error)
-		return failure_set(search->failure, EXIT_PEER,
-				   search->hosts_from, -error,
-				   "cannot look up %.100s", host);
-	return 0;
+	if (error == 0)
+		return 0;
+	return failure_set(search->failure,
+			   error == -EINVAL ? EXIT_USAGE : EXIT_PEER,
+			   search->hosts_from, is_told ? 0 : -error,
+			   "%s: %.100s", address_why(error), host);
 }
 
 /* Each host is looked up once, for its first rank. */
