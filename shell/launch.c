@@ -273,15 +273,13 @@ static void take_end(struct client *client, struct client_node *node,
 	end(client, node);
 }
 
-static void show_progress(struct launch *launch, const uint8_t *tail,
-			  uint32_t tail_bytes)
+static void show_progress(const uint8_t *tail, uint32_t tail_bytes)
 {
 	char text[128];
 
 	if (!job_progress_find(tail, tail_bytes, text, sizeof(text)))
 		return;
 	progress_draw(STDERR_FILENO, text);
-	launch->has_drawn = true;
 }
 
 static void take_running(struct client *client, struct client_node *node)
@@ -322,8 +320,7 @@ static void take_job(struct client *client, struct client_node *node,
 	}
 	if (le32_load(job.state) == WIRE_JOB_RUNNING) {
 		if (shows_progress_of(client, node))
-			show_progress(launch_of(client),
-				      command->body + sizeof(job) +
+			show_progress(command->body + sizeof(job) +
 					      le32_load(job.stdout_bytes),
 				      le32_load(job.stderr_bytes));
 		take_running(client, node);
@@ -544,9 +541,7 @@ static void end_fetching(struct launch *launch)
  * is printed next. */
 static void end_progress(struct launch *launch)
 {
-	if (launch->has_drawn)
-		progress_draw(STDERR_FILENO, "");
-	launch->has_drawn = false;
+	progress_remove();
 	if (!launch->options.shows_progress)
 		return;
 	for (uint32_t i = 0; i < launch->client->node_count; i++) {

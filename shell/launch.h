@@ -78,7 +78,6 @@ struct launch {
 	uint8_t body[WIRE_LONG_BODY_BYTES];
 	size_t body_bytes; /* without the host of the node */
 	bool cancelled;	   /* a node failed, or a signal came */
-	bool has_drawn;	   /* a line of progress */
 	uint64_t whole_ns; /* from the first datagram to the last end */
 };
 

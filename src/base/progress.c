@@ -20,6 +20,8 @@
  */
 #define LINE_COLUMNS 79
 
+#define LEFT_BYTES 64
+
 void progress_begin(struct progress *progress, int fd, const char *program,
 		    uint64_t total_bytes)
 {
@@ -29,7 +31,6 @@ void progress_begin(struct progress *progress, int fd, const char *program,
 	progress->begin_ns = clock_now_ns();
 	atomic_init(&progress->done_bytes, 0);
 	atomic_init(&progress->next_ns, progress->begin_ns + FIRST_DRAW_NS);
-	atomic_init(&progress->drawn, false);
 }
 
 static int line_columns(int fd)
@@ -41,10 +42,13 @@ static int line_columns(int fd)
 	return MIN(size.ws_col - 1, LINE_COLUMNS);
 }
 
+/* The terminal that has a line; -1: none has. */
+static _Atomic int drawn_fd = -1;
+
 /* Overwrite the old line with spaces rather than an escape sequence, which not
  * every terminal knows.  It is one write, so that lines of threads do not mix.
  */
-void progress_draw(int fd, const char *text)
+static void draw_line(int fd, const char *text)
 {
 	char line[LINE_COLUMNS + 3];
 	int columns = line_columns(fd);
@@ -56,21 +60,52 @@ void progress_draw(int fd, const char *text)
 		return;
 }
 
-void progress_format_rough_left(char text[PROGRESS_LEFT_BYTES],
-				uint64_t done_bytes, uint64_t total_bytes,
-				uint64_t passed_ns)
+void progress_draw(int fd, const char *text)
+{
+	atomic_store(&drawn_fd, fd);
+	draw_line(fd, text);
+}
+
+void progress_remove(void)
+{
+	int fd = atomic_exchange(&drawn_fd, -1);
+
+	if (fd >= 0)
+		draw_line(fd, "");
+}
+
+/* ", 3 s left", from two minutes on ", 12 min left", or "" if nothing has been
+ * done yet or the total is not known, which is 0 then. */
+static void format_left(char text[LEFT_BYTES], uint64_t done_bytes,
+			uint64_t total_bytes, uint64_t passed_ns)
 {
 	double passed_s = (double)passed_ns / 1e9, left_s;
 
 	text[0] = '\0';
-	if (total_bytes == 0 || done_bytes == 0)
+	if (done_bytes == 0 || done_bytes > total_bytes)
 		return;
 	left_s = passed_s * ((double)total_bytes / (double)done_bytes - 1);
 	if (left_s < 120)
-		snprintf(text, PROGRESS_LEFT_BYTES, ", %.0f s left", left_s);
+		snprintf(text, LEFT_BYTES, ", %.0f s left", left_s);
 	else
-		snprintf(text, PROGRESS_LEFT_BYTES, ", %.0f min left",
-			 left_s / 60);
+		snprintf(text, LEFT_BYTES, ", %.0f min left", left_s / 60);
+}
+
+void progress_format_rate(char text[PROGRESS_RATE_BYTES],
+			  struct progress_rate *rate, uint64_t done_bytes,
+			  uint64_t total_bytes, uint64_t now_ns)
+{
+	char size[FORMAT_SIZE_BYTES], left[LEFT_BYTES];
+	uint64_t bytes = MAX(done_bytes, rate->last_bytes) - rate->last_bytes;
+
+	if (rate->begin_ns == 0)
+		rate->begin_ns = rate->last_ns = now_ns - NS_PER_S;
+	format_left(left, done_bytes, total_bytes, now_ns - rate->begin_ns);
+	format_size(size, (uint64_t)((double)bytes * 1e9 /
+				     (double)MAX(1, now_ns - rate->last_ns)));
+	snprintf(text, PROGRESS_RATE_BYTES, "%s/s%s", size, left);
+	rate->last_ns = now_ns;
+	rate->last_bytes += bytes;
 }
 
 /* "45%, 430.2 MiB of 953.7 MiB", or "430.2 MiB" of an unknown total. */
@@ -89,38 +124,20 @@ static void format_done(char *text, size_t text_bytes,
 			 format_size(total, progress->total_bytes));
 }
 
-/* ", 3 s left", or ", 2 min 5 s left", or nothing if that is not known. */
-static void format_left(char *text, size_t text_bytes,
-			const struct progress *progress, uint64_t done_bytes,
-			uint64_t elapsed_ns)
-{
-	unsigned __int128 left_ns = elapsed_ns;
-	uint64_t left_s;
-
-	text[0] = '\0';
-	if (done_bytes == 0 || done_bytes > progress->total_bytes)
-		return;
-	left_ns = left_ns * (progress->total_bytes - done_bytes) / done_bytes;
-	left_s = (uint64_t)(left_ns / NS_PER_S);
-	if (left_s < 60)
-		snprintf(text, text_bytes, ", %u s left", (unsigned)left_s);
-	else
-		snprintf(text, text_bytes, ", %llu min %u s left",
-			 (unsigned long long)left_s / 60,
-			 (unsigned)(left_s % 60));
-}
-
 static void draw_state(struct progress *progress, uint64_t done_bytes,
 		       uint64_t now_ns)
 {
-	char rate[FORMAT_SIZE_BYTES], done[80], left[48], text[240];
-	unsigned __int128 scaled = (unsigned __int128)done_bytes * NS_PER_S;
-	uint64_t elapsed_ns = MAX(now_ns - progress->begin_ns, 1);
+	struct progress_rate whole = {
+		.begin_ns = progress->begin_ns,
+		.last_ns = progress->begin_ns,
+	};
+	char rate[PROGRESS_RATE_BYTES], done[80], text[240];
 
 	format_done(done, sizeof(done), progress, done_bytes);
-	format_left(left, sizeof(left), progress, done_bytes, elapsed_ns);
-	snprintf(text, sizeof(text), "%s: %s, %s/s%s", progress->program, done,
-		 format_size(rate, (uint64_t)(scaled / elapsed_ns)), left);
+	progress_format_rate(rate, &whole, done_bytes, progress->total_bytes,
+			     now_ns);
+	snprintf(text, sizeof(text), "%s: %s, %s", progress->program, done,
+		 rate);
 	progress_draw(progress->fd, text);
 }
 
@@ -143,13 +160,5 @@ void progress_add(struct progress *progress, uint64_t bytes)
 	if (!atomic_compare_exchange_strong(&progress->next_ns, &next_ns,
 					    now_ns + REDRAW_NS))
 		return;
-	atomic_store(&progress->drawn, true);
 	draw_state(progress, done_bytes, now_ns);
-}
-
-void progress_end(struct progress *progress)
-{
-	if (atomic_load(&progress->drawn))
-		progress_draw(progress->fd, "");
-	atomic_store(&progress->drawn, false);
 }

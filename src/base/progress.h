@@ -21,21 +21,31 @@ struct progress {
 	uint64_t begin_ns;
 	_Atomic uint64_t done_bytes;
 	_Atomic uint64_t next_ns; /* draw no earlier */
-	_Atomic bool drawn;	  /* there is a line to remove */
 };
 
 /* Draw a text on the terminal's line, over what stands there; cut if it is
- * longer than the line.  "": remove it. */
+ * longer than the line.  Any thread. */
 void progress_draw(int fd, const char *text);
 
-#define PROGRESS_LEFT_BYTES 64
+/* Remove the line that was drawn last, if it stands there: when the workers
+ * have ended, before anything is printed. */
+void progress_remove(void);
 
-/* Write what is left of a run that takes minutes or hours and varies in speed:
- * ", 3 s left", from two minutes on ", 12 min left", or "" if nothing has been
- * done yet or the total is not known, which is 0 then. */
-void progress_format_rough_left(char text[PROGRESS_LEFT_BYTES],
-				uint64_t done_bytes, uint64_t total_bytes,
-				uint64_t passed_ns);
+#define PROGRESS_RATE_BYTES 96
+
+/* How fast a run is that takes minutes or hours and varies in speed.  All zeros
+ * at first: it has begun a second before the first call. */
+struct progress_rate {
+	uint64_t begin_ns;
+	uint64_t last_ns, last_bytes; /* at the last call */
+};
+
+/* Write the rate since the last call, and what is left, if the total is known;
+ * 0: it is not.  "200.3 MiB/s, 3 s left", from two minutes on ", 12 min left".
+ * done_bytes may be less than it was. */
+void progress_format_rate(char text[PROGRESS_RATE_BYTES],
+			  struct progress_rate *rate, uint64_t done_bytes,
+			  uint64_t total_bytes, uint64_t now_ns);
 
 /* fd is STDERR_FILENO, or -1.  If it is not a terminal, nothing is drawn. */
 void progress_begin(struct progress *progress, int fd, const char *program,
@@ -44,9 +54,5 @@ void progress_begin(struct progress *progress, int fd, const char *program,
 /* Count bytes that are done.  Any thread calls it after each piece of work:
  * chunks of a MiB, not records. */
 void progress_add(struct progress *progress, uint64_t bytes);
-
-/* Remove the line: when the workers have ended, before anything is printed.
- * Safe on one that never began if it is zeroed and its fd is -1. */
-void progress_end(struct progress *progress);
 
 #endif /* PROGRESS_H */

@@ -97,7 +97,7 @@ static void progress__nothing_in_the_first_second(void **state)
 	progress_begin(&progress, terminal, "p", 100 * MIB);
 	add_at(&progress, MIB, progress.begin_ns);
 	add_at(&progress, MIB, progress.begin_ns + 999 * MS);
-	progress_end(&progress);
+	progress_remove();
 	assert_string_equal(drawn(), "");
 }
 
@@ -111,12 +111,12 @@ static void progress__line(void **state)
 	add_at(&progress, 40 * MIB, progress.begin_ns);
 	add_at(&progress, 5 * MIB, progress.begin_ns + 1500 * MS);
 	snprintf(want, sizeof(want), "\r%-79s\r",
-		 "blinkgen: 45%, 45.0 MiB of 100.0 MiB, 30.0 MiB/s, 1 s left");
+		 "blinkgen: 45%, 45.0 MiB of 100.0 MiB, 30.0 MiB/s, 2 s left");
 	assert_string_equal(drawn(), want);
 	add_at(&progress, 5 * MIB, progress.begin_ns + 125000 * MS);
 	snprintf(want, sizeof(want), "\r%-79s\r",
 		 "blinkgen: 50%, 50.0 MiB of 100.0 MiB, 409.6 KiB/s, "
-		 "2 min 5 s left");
+		 "2 min left");
 	assert_string_equal(drawn(), want);
 }
 
@@ -130,7 +130,7 @@ static void progress__no_wider_than_the_terminal(void **state)
 	assert_int_equal(ioctl(terminal, TIOCSWINSZ, &narrow), 0);
 	progress_draw(terminal, "blinkgen: 45%, 45.0 MiB of 100.0 MiB");
 	assert_string_equal(drawn(), "\rblinkgen: 45%, 45.0 MiB of 10\r");
-	progress_draw(terminal, "");
+	progress_remove();
 	snprintf(want, sizeof(want), "\r%-29s\r", "");
 	assert_string_equal(drawn(), want);
 	assert_int_equal(ioctl(terminal, TIOCSWINSZ, &unknown), 0);
@@ -164,7 +164,7 @@ static void progress__ten_times_a_second(void **state)
 	assert_string_not_equal(drawn(), "");
 }
 
-static void progress_end__removes_the_line(void **state)
+static void progress_remove__removes_the_line(void **state)
 {
 	struct progress progress;
 	char want[100];
@@ -173,10 +173,10 @@ static void progress_end__removes_the_line(void **state)
 	progress_begin(&progress, terminal, "p", 0);
 	add_at(&progress, 7, progress.begin_ns + 2000 * MS);
 	drawn();
-	progress_end(&progress);
+	progress_remove();
 	snprintf(want, sizeof(want), "\r%79s\r", "");
 	assert_string_equal(drawn(), want);
-	progress_end(&progress);
+	progress_remove();
 	assert_string_equal(drawn(), "");
 }
 
@@ -208,19 +208,19 @@ static void progress__silent_if_no_terminal(void **state)
 	progress_begin(&progress, ends[1], "p", 100);
 	add_at(&progress, 50, progress.begin_ns + 5000 * MS);
 	progress_add(&progress, 50);
-	progress_end(&progress);
+	progress_remove();
+	drawn(); /* what earlier cases have left */
 	assert_int_equal(read(ends[0], &byte, 1), -1);
 	assert_int_equal(atomic_load(&progress.done_bytes), 100);
 	close(ends[0]);
 	close(ends[1]);
 }
 
-static void progress_end__never_began(void **state)
+static void progress_remove__nothing_was_drawn(void **state)
 {
-	struct progress progress = { .fd = -1 };
-
 	(void)state;
-	progress_end(&progress);
+	progress_remove();
+	assert_string_equal(drawn(), "");
 }
 
 #define ADDERS 4
@@ -257,31 +257,52 @@ static void progress_add__from_threads(void **state)
 	assert_in_range(returns, 2, 2 * 11);
 }
 
-static void progress_format_rough_left__examples(void **state)
+static void progress_format_rate__examples(void **state)
 {
 	static const struct {
 		uint64_t done, total, passed_ns;
 		const char *text;
 	} examples[] = {
-		{ 0, 100, 5000 * MS, "" },
-		{ 5, 0, 5000 * MS, "" },
-		{ 100, 100, 5000 * MS, ", 0 s left" },
-		{ 50, 100, 5000 * MS, ", 5 s left" },
-		{ 1, 3, 59600 * MS, ", 119 s left" },
-		{ 1, 3, 60000 * MS, ", 2 min left" },
-		{ 1, 3, 44 * 60000 * MS, ", 88 min left" },
-		{ 1, UINT64_MAX, 1000 * MS, ", 307445734561825856 min left" },
+		{ 0, 100, 5000 * MS, "0 B/s" },
+		{ 5, 0, 5000 * MS, "1 B/s" },
+		{ 101, 100, 5000 * MS, "20 B/s" },
+		{ 100, 100, 5000 * MS, "20 B/s, 0 s left" },
+		{ 50, 100, 5000 * MS, "10 B/s, 5 s left" },
+		{ 1, 3, 59600 * MS, "0 B/s, 119 s left" },
+		{ 1, 3, 60000 * MS, "0 B/s, 2 min left" },
+		{ 1, 3, 44 * 60000 * MS, "0 B/s, 88 min left" },
+		{ 1, UINT64_MAX, 1000 * MS,
+		  "1 B/s, 307445734561825856 min left" },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(examples); i++) {
-		char text[PROGRESS_LEFT_BYTES];
+		struct progress_rate rate = { .begin_ns = MS, .last_ns = MS };
+		char text[PROGRESS_RATE_BYTES];
 
-		progress_format_rough_left(text, examples[i].done,
-					   examples[i].total,
-					   examples[i].passed_ns);
+		progress_format_rate(text, &rate, examples[i].done,
+				     examples[i].total,
+				     MS + examples[i].passed_ns);
 		assert_string_equal(text, examples[i].text);
 	}
+}
+
+/* The first call takes the second before it for the time since the begin; a
+ * rank may tell less than it has told before. */
+static void progress_format_rate__since_the_last_call(void **state)
+{
+	struct progress_rate rate = { 0 };
+	char text[PROGRESS_RATE_BYTES];
+
+	(void)state;
+	progress_format_rate(text, &rate, 3 * KIB, 0, 10000 * MS);
+	assert_string_equal(text, "3.0 KiB/s");
+	progress_format_rate(text, &rate, 7 * KIB, 0, 12000 * MS);
+	assert_string_equal(text, "2.0 KiB/s");
+	progress_format_rate(text, &rate, 6 * KIB, 0, 13000 * MS);
+	assert_string_equal(text, "0 B/s");
+	progress_format_rate(text, &rate, 8 * KIB, 0, 14000 * MS);
+	assert_string_equal(text, "1.0 KiB/s");
 }
 
 int main(void)
@@ -292,12 +313,13 @@ int main(void)
 		cmocka_unit_test(progress__no_wider_than_the_terminal),
 		cmocka_unit_test(progress__total_is_not_known),
 		cmocka_unit_test(progress__ten_times_a_second),
-		cmocka_unit_test(progress_end__removes_the_line),
+		cmocka_unit_test(progress_remove__removes_the_line),
 		cmocka_unit_test(progress__never_wraps),
 		cmocka_unit_test(progress__silent_if_no_terminal),
-		cmocka_unit_test(progress_end__never_began),
+		cmocka_unit_test(progress_remove__nothing_was_drawn),
 		cmocka_unit_test(progress_add__from_threads),
-		cmocka_unit_test(progress_format_rough_left__examples),
+		cmocka_unit_test(progress_format_rate__examples),
+		cmocka_unit_test(progress_format_rate__since_the_last_call),
 	};
 
 	return cmocka_run_group_tests(tests, open_terminal, close_terminal);

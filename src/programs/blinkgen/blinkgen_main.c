@@ -296,7 +296,7 @@ static int run_threads(struct generation *g, u128 *checksum,
 		return ret;
 	begin_progress(g);
 	thread_pool_run_last(&pool, make_blocks, g);
-	progress_end(&g->progress);
+	progress_remove();
 	for (unsigned i = 0; i < count; i++)
 		*checksum += g->members[i].checksum;
 	return 0;

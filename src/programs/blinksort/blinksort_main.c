@@ -15,6 +15,7 @@
 #include "base/format.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "base/progress.h"
 #include "base/stdout.h"
 #include "base/template.h"
 #include "cluster/cluster.h"
@@ -410,7 +411,7 @@ static int sort_beyond_memory(struct options *options,
 					     failure);
 	error = external_sort_run(external, result, &options->external_result,
 				  failure);
-	external_report_end_progress();
+	progress_remove();
 	return error;
 }
 
@@ -593,7 +594,7 @@ static int sort_together(struct options *options, struct mpi_report *mpi,
 	if (options->tells_progress)
 		cluster->progress = rank_report_progress;
 	error = cluster_run(&options->config, cluster, &result, failure);
-	external_report_end_progress();
+	progress_remove();
 	if (error)
 		return mpi ? log_failure(failure)
 			   : rank_report_failure(failure);

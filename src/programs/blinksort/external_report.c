@@ -178,11 +178,6 @@ void external_report_json(const struct external_result *result)
 
 /* --- progress ------------------------------------------------------------- */
 
-static struct {
-	uint64_t begin_ns, last_ns, last_bytes;
-} line;
-static bool is_drawn;
-
 /* "45%", or "430.2 MiB" of an unknown total: with both, the line would be wider
  * than a terminal. */
 static void format_moved(char *text, size_t text_bytes,
@@ -202,41 +197,19 @@ static void format_moved(char *text, size_t text_bytes,
 void external_report_progress(void *context,
 			      const struct external_progress *progress)
 {
-	char rate[FORMAT_SIZE_BYTES], moved[64], left[PROGRESS_LEFT_BYTES];
-	char text[240];
-	uint64_t now_ns = clock_now_ns();
-	uint64_t bytes = progress->moved_bytes - line.last_bytes;
+	static struct progress_rate state;
+	char moved[64], rate[PROGRESS_RATE_BYTES], text[240];
 	bool is_stream =
 		progress->pass == EXTERNAL_RUNS && progress->total_bytes == 0;
 
 	(void)context;
-	if (line.begin_ns == 0)
-		line.begin_ns = line.last_ns = now_ns - NS_PER_S;
 	format_moved(moved, sizeof(moved), progress);
-	progress_format_rough_left(left, progress->moved_bytes,
-				   progress->total_bytes,
-				   now_ns - line.begin_ns);
+	progress_format_rate(rate, &state, progress->moved_bytes,
+			     progress->total_bytes, clock_now_ns());
 	snprintf(text, sizeof(text),
-		 "blinksort: %s: %s, %s/s%s; waits: %s %u%%, memory %u%%",
-		 external_pass_name(progress->pass), moved,
-		 format_size(rate,
-			     (uint64_t)((double)bytes * 1e9 /
-					(double)MAX(1, now_ns - line.last_ns))),
-		 left, is_stream ? "input" : "disk",
-		 progress->wait_disk_percent, progress->wait_memory_percent);
-	external_report_draw(text);
-	line.last_ns = now_ns;
-	line.last_bytes = progress->moved_bytes;
-}
-
-void external_report_draw(const char *text)
-{
+		 "blinksort: %s: %s, %s; waits: %s %u%%, memory %u%%",
+		 external_pass_name(progress->pass), moved, rate,
+		 is_stream ? "input" : "disk", progress->wait_disk_percent,
+		 progress->wait_memory_percent);
 	progress_draw(STDERR_FILENO, text);
-	is_drawn = true;
-}
-
-void external_report_end_progress(void)
-{
-	if (is_drawn)
-		progress_draw(STDERR_FILENO, "");
 }

@@ -7,12 +7,10 @@
 
 #include "external/external_sort.h"
 
-/* An external_progress_fn that needs no context: it draws a line. */
+/* An external_progress_fn that needs no context: a line on the terminal, over
+ * its last one, until progress_remove(). */
 void external_report_progress(void *context,
 			      const struct external_progress *progress);
-/* Draw a line on the terminal, over the last one; and remove it, if any. */
-void external_report_draw(const char *text);
-void external_report_end_progress(void);
 
 /* Print members of a document behind others:
  * disk_rates and link_rate; predicted_ns and predicted_passes. */

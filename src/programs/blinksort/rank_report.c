@@ -12,7 +12,6 @@
 #include "base/format.h"
 #include "base/log.h"
 #include "base/progress.h"
-#include "programs/blinksort/external_report.h"
 
 /* Of more ranks than these, only the slowest has a line in the table. */
 #define TABLE_RANKS_MAX 8
@@ -24,11 +23,6 @@
 
 /* --- progress --------------------------------------------------------------
  */
-
-static struct {
-	uint64_t begin_ns, last_ns, last_bytes;
-	uint64_t next_ns; /* no line for a job sooner */
-} line;
 
 struct whole {
 	uint64_t moved_bytes, total_bytes;
@@ -63,49 +57,43 @@ static struct whole add_up(const struct external_progress *ranks,
 
 /* blinkd sets BLINK_JOB for the commands that it starts.  It keeps only the end
  * of their output, so lines of progress come less often after a minute. */
-static void draw(const char *text, uint64_t now_ns)
+static void draw(const char *text, uint64_t begin_ns, uint64_t now_ns)
 {
+	static uint64_t next_ns; /* no line for a job sooner */
+
 	if (isatty(STDERR_FILENO)) {
-		external_report_draw(text);
-	} else if (getenv("BLINK_JOB") && now_ns >= line.next_ns) {
+		progress_draw(STDERR_FILENO, text);
+	} else if (getenv("BLINK_JOB") && now_ns >= next_ns) {
 		fprintf(stderr, "%s\r", text);
-		if (now_ns - line.begin_ns > OFTEN_NS)
-			line.next_ns = now_ns + SELDOM_NS;
+		if (now_ns - begin_ns > OFTEN_NS)
+			next_ns = now_ns + SELDOM_NS;
 	}
 }
 
 void rank_report_progress(void *context, const struct external_progress *ranks,
 			  unsigned rank_count)
 {
+	static struct progress_rate state;
 	const struct whole whole = add_up(ranks, rank_count);
 	const struct external_progress *last = &ranks[whole.last];
-	char rate[FORMAT_SIZE_BYTES], left[PROGRESS_LEFT_BYTES], text[240];
-	uint64_t now_ns = clock_now_ns(), bytes;
+	char rate[PROGRESS_RATE_BYTES], text[240];
+	uint64_t now_ns = clock_now_ns();
 
 	(void)context;
-	if (line.begin_ns == 0)
-		line.begin_ns = line.last_ns = now_ns;
 	if (whole.told == 0)
 		return;
-	/* What a rank tells may be older than what it has told before. */
-	bytes = MAX(whole.moved_bytes, line.last_bytes) - line.last_bytes;
-	progress_format_rough_left(left, whole.moved_bytes, whole.total_bytes,
-				   now_ns - line.begin_ns);
+	progress_format_rate(rate, &state, whole.moved_bytes, whole.total_bytes,
+			     now_ns);
 	snprintf(text, sizeof(text),
-		 "blinksort: %s %.0f%%, %s/s%s; last: rank %u, %.0f%%, %s %u%%",
+		 "blinksort: %s %.0f%%, %s; last: rank %u, %.0f%%, %s %u%%",
 		 external_pass_name(whole.pass),
 		 100.0 * (double)whole.moved_bytes / (double)whole.total_bytes,
-		 format_size(rate,
-			     (uint64_t)((double)bytes * 1e9 /
-					(double)MAX(1, now_ns - line.last_ns))),
-		 left, whole.last, 100.0 * part_of(last),
+		 rate, whole.last, 100.0 * part_of(last),
 		 last->wait_disk_percent >= last->wait_memory_percent
 			 ? "disk"
 			 : "memory",
 		 MAX(last->wait_disk_percent, last->wait_memory_percent));
-	draw(text, now_ns);
-	line.last_ns = now_ns;
-	line.last_bytes += bytes;
+	draw(text, state.begin_ns, now_ns);
 }
 
 /* --- the table -------------------------------------------------------------

@@ -8,9 +8,9 @@
 #include "cluster/cluster.h"
 
 /* A cluster_progress_fn that needs no context: a line on the terminal, over its
- * last one, which external_report_end_progress() removes; or, for a job of
- * blinkd's, a line that ends with a carriage return, of which blinksh shows the
- * last one. */
+ * last one; or, for a job of blinkd's, a line that ends with a carriage
+ * return, of which blinksh shows the last one.  progress_remove() removes it.
+ */
 void rank_report_progress(void *context, const struct external_progress *ranks,
 			  unsigned rank_count);
 
