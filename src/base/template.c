@@ -2,72 +2,47 @@
 #include "base/template.h"
 
 #include <stdio.h>
+#include <string.h>
 
-/* The text that is being written: room for its bytes and a NUL, if any. */
-struct writer {
-	char *target;
-	size_t room;
-	size_t byte_count; /* of the whole text */
-};
+#include "base/format.h"
 
-static void put_byte(struct writer *writer, char byte)
-{
-	if (writer->byte_count + 1 < writer->room)
-		writer->target[writer->byte_count] = byte;
-	writer->byte_count++;
-}
-
-static void put_text(struct writer *writer, const char *text)
-{
-	while (*text != '\0')
-		put_byte(writer, *text++);
-}
-
-static void put_number(struct writer *writer, unsigned number)
-{
-	char digits[16];
-
-	snprintf(digits, sizeof(digits), "%u", number);
-	put_text(writer, digits);
-}
-
-/* Writes what a '%' and the byte behind it stand for. */
-static void put_pair(struct writer *writer, char letter,
-		     const struct template_values *values)
+/* What a '%' and this byte behind it stand for; NULL: for themselves. */
+static const char *value_of(char letter, const struct template_values *values,
+			    char number[FORMAT_U128_BYTES])
 {
 	switch (letter) {
 	case 'r':
-		put_number(writer, values->rank);
-		break;
+		return format_u128(number, values->rank);
 	case 'n':
-		put_number(writer, values->node_count);
-		break;
+		return format_u128(number, values->node_count);
 	case 'h':
-		put_text(writer, values->host);
-		break;
+		return values->host;
 	case '%':
-		put_byte(writer, '%');
-		break;
+		return "%";
 	default:
-		put_byte(writer, '%');
-		put_byte(writer, letter);
-		break;
+		return NULL;
 	}
 }
 
 size_t template_fill(char *target, size_t room, const char *text,
 		     const struct template_values *values)
 {
-	struct writer writer = { target, room, 0 };
+	size_t byte_count = 0;
 
-	for (; *text != '\0'; text++) {
-		if (text[0] == '%' && text[1] != '\0')
-			put_pair(&writer, *++text, values);
-		else
-			put_byte(&writer, *text);
-	}
 	if (room > 0)
-		target[writer.byte_count < room ? writer.byte_count
-						: room - 1] = '\0';
-	return writer.byte_count;
+		target[0] = '\0';
+	while (*text != '\0') {
+		char number[FORMAT_U128_BYTES];
+		const char *value =
+			*text == '%' ? value_of(text[1], values, number) : NULL;
+		size_t plain = 1 + strcspn(text + 1, "%");
+		size_t length = value ? strlen(value) : plain;
+
+		if (byte_count < room)
+			snprintf(target + byte_count, room - byte_count, "%.*s",
+				 (int)length, value ? value : text);
+		byte_count += length;
+		text += value ? 2 : plain;
+	}
+	return byte_count;
 }
