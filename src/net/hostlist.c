@@ -2,14 +2,12 @@
 #include "net/hostlist.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/base.h"
 #include "base/format.h"
@@ -478,55 +476,31 @@ static void erase_comments(char *at, const char *end)
 	}
 }
 
-/* Read to the file's end.  Returns the length, or -errno. */
-static ssize_t read_all(int fd, char *bytes, size_t room)
-{
-	size_t length = 0;
-	ssize_t got;
-
-	do {
-		got = read(fd, bytes + length, room - length);
-		if (got < 0 && errno != EINTR)
-			return -errno;
-		if (got > 0)
-			length += (size_t)got;
-	} while (got != 0 && length < room);
-	return (ssize_t)length;
-}
-
 /* The whole file and a NUL; the caller frees it. */
-static int read_text(int fd, struct span *text)
+static int read_path(const char *path, struct span *text)
 {
 	char *bytes = malloc(HOSTLIST_FILE_BYTES + 1);
-	ssize_t length;
+	FILE *file = bytes ? fopen(path, "re") : NULL;
+	size_t length = 0;
+	int error = file ? 0 : -errno;
 
-	if (!bytes)
-		return -ENOMEM;
-	length = read_all(fd, bytes, HOSTLIST_FILE_BYTES + 1);
-	if (length > (ssize_t)HOSTLIST_FILE_BYTES)
-		length = -EFBIG;
-	else if (length > 0 && memchr(bytes, '\0', (size_t)length))
-		length = -EINVAL;
-	if (length < 0) {
+	if (file) {
+		length = fread(bytes, 1, HOSTLIST_FILE_BYTES + 1, file);
+		error = ferror(file) ? -errno : 0;
+		fclose(file);
+	}
+	if (error == 0 && length > HOSTLIST_FILE_BYTES)
+		error = -EFBIG;
+	else if (error == 0 && memchr(bytes, '\0', length))
+		error = -EINVAL;
+	if (error) {
 		free(bytes);
-		return (int)length;
+		return error;
 	}
 	bytes[length] = '\0';
 	erase_comments(bytes, bytes + length);
 	*text = (struct span){ bytes, bytes + length };
 	return 0;
-}
-
-static int read_path(const char *path, struct span *text)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	int error;
-
-	if (fd < 0)
-		return -errno;
-	error = read_text(fd, text);
-	close(fd);
-	return error;
 }
 
 static int evaluate_path(const struct host_source *parent, const char *path,
