@@ -185,59 +185,29 @@ static uint64_t least_on_path(const char *mount, const char *path,
 	}
 }
 
-/* True if the name is among the controllers of v1's "4:cpuset,memory:/path". */
-static bool has_name(const char *controllers, const char *name)
-{
-	size_t length = strcspn(controllers, ":");
-
-	while (length > 0) {
-		size_t word = strcspn(controllers, ",:");
-
-		if (word == strlen(name) &&
-		    memcmp(controllers, name, word) == 0)
-			return true;
-		word += controllers[word] == ',';
-		word = MIN(word, length);
-		controllers += word;
-		length -= word;
-	}
-	return false;
-}
-
-static uint64_t least_by_v2(const struct controller *controller,
-			    const char *path)
-{
-	return least_on_path("/sys/fs/cgroup", path, controller->by_v2);
-}
-
-static uint64_t least_by_v1(const struct controller *controller,
-			    const char *path)
-{
-	return least_on_path(controller->v1_mount, path, controller->by_v1);
-}
-
-/* Each line of /proc/self/cgroup is NUMBER:CONTROLLERS:PATH.  Where /proc is
- * hidden, the mounts are taken for the container's own. */
+/* Each line of /proc/self/cgroup is NUMBER:CONTROLLERS:PATH, "0::PATH" for v2.
+ * Where /proc is hidden, the mounts are taken for the container's own. */
 static uint64_t least_of_groups(const struct controller *controller)
 {
-	char text[TEXT_BYTES];
+	char text[TEXT_BYTES], *lines = text, *path;
 	uint64_t least = UINT64_MAX;
-	char *line, *rest;
 
 	if (!small_file_read(text, sizeof(text), "/proc/self/cgroup"))
-		return MIN(least_by_v2(controller, ""),
-			   least_by_v1(controller, ""));
-	for (line = strtok_r(text, "\n", &rest); line;
-	     line = strtok_r(NULL, "\n", &rest)) {
-		const char *controllers = strchr(line, ':');
-		const char *path =
-			controllers ? strchr(controllers + 1, ':') : NULL;
+		snprintf(text, sizeof(text), "0::\n1:%s:", controller->name);
+	while ((path = strsep(&lines, "\n"))) {
+		bool is_v2 = strncmp(path, "0::", 3) == 0;
 		uint64_t left = UINT64_MAX;
+		char *names, *name;
 
-		if (path && strncmp(line, "0::", 3) == 0)
-			left = least_by_v2(controller, path + 1);
-		else if (path && has_name(controllers + 1, controller->name))
-			left = least_by_v1(controller, path + 1);
+		strsep(&path, ":");
+		names = strsep(&path, ":");
+		if (path && is_v2)
+			left = least_on_path("/sys/fs/cgroup", path,
+					     controller->by_v2);
+		while (path && !is_v2 && (name = strsep(&names, ",")))
+			if (strcmp(name, controller->name) == 0)
+				left = least_on_path(controller->v1_mount, path,
+						     controller->by_v1);
 		least = MIN(least, left);
 	}
 	return least;
