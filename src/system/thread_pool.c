@@ -188,13 +188,17 @@ static void *worker_main(void *argument)
 	}
 }
 
-static void launch(struct thread_pool *pool, const struct thread_pool_job *job)
+static void launch(struct thread_pool *pool, thread_pool_fn *run, void *context,
+		   bool is_last)
 {
 	uint32_t number =
 		atomic_load_explicit(&pool->launched, memory_order_relaxed);
 
+	if (pool->thread_count == 0)
+		return;
 	wait_for_slot(pool, number % 2, number / 2);
-	pool->jobs[number % 2] = *job;
+	pool->jobs[number % 2] =
+		(struct thread_pool_job){ run, context, is_last };
 	set_and_wake(&pool->launched, number + 1);
 }
 
@@ -324,23 +328,13 @@ int thread_pool_start_beside(struct thread_pool *pool, unsigned worker_count,
 void thread_pool_launch(struct thread_pool *pool, thread_pool_fn *run,
 			void *context)
 {
-	const struct thread_pool_job job = { .run = run, .context = context };
-
-	if (pool->thread_count > 0)
-		launch(pool, &job);
+	launch(pool, run, context, false);
 }
 
 void thread_pool_launch_last(struct thread_pool *pool, thread_pool_fn *run,
 			     void *context)
 {
-	const struct thread_pool_job job = {
-		.run = run,
-		.context = context,
-		.is_last = true,
-	};
-
-	if (pool->thread_count > 0)
-		launch(pool, &job);
+	launch(pool, run, context, true);
 	pool->ends = true;
 }
 
