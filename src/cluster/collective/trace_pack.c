@@ -106,6 +106,7 @@ int trace_unpack(uint8_t *bytes, size_t byte_count, struct trace_lane **lanes,
 		 struct flow_bins *flows)
 {
 	uint64_t lane_count;
+	unsigned done = 0;
 
 	if (byte_count < HEAD_BYTES + TRACE_PACK_FLOWS_BYTES)
 		return -EINVAL;
@@ -121,21 +122,18 @@ int trace_unpack(uint8_t *bytes, size_t byte_count, struct trace_lane **lanes,
 	memset(*lanes, 0, lane_count * sizeof(**lanes));
 	bytes += HEAD_BYTES;
 	byte_count -= HEAD_BYTES;
-	for (unsigned i = 0; i < lane_count; i++) {
-		size_t taken = unpack_lane(bytes, byte_count, &(*lanes)[i]);
+	for (; done < lane_count; done++) {
+		size_t taken = unpack_lane(bytes, byte_count, &(*lanes)[done]);
 
-		if (taken == 0) {
-			trace_unpack_free(*lanes, i);
-			return -EINVAL;
-		}
+		if (taken == 0)
+			break;
 		bytes += taken;
 		byte_count -= taken;
 	}
-	if (byte_count > 0) {
-		trace_unpack_free(*lanes, (unsigned)lane_count);
-		return -EINVAL;
-	}
-	return (int)lane_count;
+	if (done == lane_count && byte_count == 0)
+		return (int)lane_count;
+	trace_unpack_free(*lanes, done);
+	return -EINVAL;
 }
 
 void trace_unpack_free(struct trace_lane *lanes, unsigned lane_count)
