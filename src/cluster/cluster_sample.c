@@ -116,12 +116,6 @@ static bool is_equal(const void *context, uint32_t bucket)
 	return splitters_bucket_is_equal(context, bucket);
 }
 
-static bool is_never_cut(const void *context, uint32_t bucket)
-{
-	(void)context, (void)bucket;
-	return false;
-}
-
 /* The cuts depend on the counts: their sum must be the records that the rank
  * has. */
 static int read_counts_of(struct cluster *cluster,
@@ -187,8 +181,7 @@ int cluster_sample_cuts(struct cluster *cluster)
 	if (error == 0)
 		shares_cut(cluster->send.cuts, node_count,
 			   cluster->sample.counts, node_count, bucket_count,
-			   cluster->sort_config->unique ? is_never_cut
-							: is_equal,
+			   cluster->sort_config->unique ? NULL : is_equal,
 			   splitters);
 	free(gather.all);
 	free(own);

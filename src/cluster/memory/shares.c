@@ -84,8 +84,10 @@ void shares_cut(struct share_cut *cuts, unsigned node_count,
 				    b, MIN(bucket_count - b, CHUNK_BUCKETS));
 		while (cutter.next < node_count &&
 		       cutter.target < cutter.before + totals[i]) {
-			cuts[cutter.next] = cut_bucket(&cutter, b, totals[i],
-						       is_equal(context, b));
+			bool may_cut = is_equal && is_equal(context, b);
+
+			cuts[cutter.next] =
+				cut_bucket(&cutter, b, totals[i], may_cut);
 			aim(&cutter, cutter.next + 1);
 		}
 		cutter.before += totals[i];

@@ -33,7 +33,7 @@ struct share_cut {
  * cuts[0 .. node_count] for counted shares: share k lies from cuts[k] to
  * cuts[k + 1]; cuts[0] is {0, 0} and cuts[node_count] {bucket_count, 0}; never
  * descending.  counts[source * bucket_count + bucket]; is_equal tells of a
- * bucket whether it may be cut.
+ * bucket whether it may be cut; NULL: none may.
  */
 void shares_cut(struct share_cut *cuts, unsigned node_count,
 		const uint32_t *counts, unsigned source_count,
