@@ -38,18 +38,15 @@ void topology_read(struct topology *topology)
 
 void topology_pin_self(uint16_t cpu)
 {
-	union cpu_mask mask = { .bytes = { 0 } };
-
-	/* CPU_SET_S() sets no bit for a number too large, and the kernel
-	 * refuses an empty mask. */
-	CPU_SET_S(cpu, sizeof(mask), &mask.set);
-	(void)sched_setaffinity(0, sizeof(mask), &mask.set);
+	topology_pin_thread(pthread_self(), cpu);
 }
 
 void topology_pin_thread(pthread_t thread, uint16_t cpu)
 {
 	union cpu_mask mask = { .bytes = { 0 } };
 
+	/* CPU_SET_S() sets no bit for a number too large, and the kernel
+	 * refuses an empty mask. */
 	CPU_SET_S(cpu, sizeof(mask), &mask.set);
 	(void)pthread_setaffinity_np(thread, sizeof(mask), &mask.set);
 }

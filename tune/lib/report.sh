@@ -228,7 +228,7 @@ report_plan()
 		report_plan_json
 		return
 	fi
-	local i note required=0 here=() missing=()
+	local i note line required=0 here=() missing=()
 	local -A counts=()
 
 	for i in "${!E_KNOB[@]}"; do
@@ -239,9 +239,10 @@ report_plan()
 		fi
 	done
 	for i in "${here[@]}" "${missing[@]}"; do
-		note=
-		[[ $QUIET ]] || note=${LINE_BECAUSE[${E_LINE[i]}]}
-		[[ ! $VERBOSE || ! $note ]] || report_plan_source "${E_LINE[i]}"
+		note='' line=${E_LINE[i]}
+		[[ $QUIET ]] || note=${LINE_BECAUSE[line]}
+		[[ ! $VERBOSE || ! $note ]] ||
+			note+=${LINE_SOURCE[line]:+ (source: ${LINE_SOURCE[line]})}
 		report_plan_text "$i"
 		counts[$STATE_WORD]=$((${counts[$STATE_WORD]:-0} + 1))
 		case $STATE_WORD:${E_NEED[i]} in
@@ -255,12 +256,6 @@ report_plan()
 	rows_print
 	[[ ! $VERBOSE ]] || report_plan_acts
 	report_plan_counts
-}
-
-# report_plan_source LINE: adds to the caller's note where that was read
-report_plan_source()
-{
-	note+=${LINE_SOURCE[$1]:+ (source: ${LINE_SOURCE[$1]})}
 }
 
 # report_plan_shows I: 0 unless entry I is as wanted, or one that is only tried and

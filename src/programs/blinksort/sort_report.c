@@ -138,12 +138,8 @@ void sort_report_json(const struct sorter_config *config,
 /* --- clusters --------------------------------------------------------------
  */
 
-/* The number of reports: on rank 0 those of all ranks, else only our own. */
-static unsigned first_report(const struct cluster_result *result)
-{
-	return result->rank;
-}
-
+/* Behind the last report: they begin with our own, and rank 0 has those of all
+ * ranks. */
 static unsigned end_report(const struct cluster_result *result)
 {
 	return result->rank == 0 ? result->node_count : result->rank + 1;
@@ -153,7 +149,7 @@ static unsigned __int128 whole_checksum(const struct cluster_result *result)
 {
 	unsigned __int128 sum = 0;
 
-	for (unsigned i = first_report(result); i < end_report(result); i++)
+	for (unsigned i = result->rank; i < end_report(result); i++)
 		sum += cluster_report_checksum(&result->reports[i]);
 	return sum;
 }
@@ -162,7 +158,7 @@ static uint64_t count_records(const struct cluster_result *result)
 {
 	uint64_t count = 0;
 
-	for (unsigned i = first_report(result); i < end_report(result); i++)
+	for (unsigned i = result->rank; i < end_report(result); i++)
 		count += result->reports[i].figures[CLUSTER_RECORDS_OUT];
 	return count;
 }
@@ -280,8 +276,8 @@ static void print_cluster(const struct sorter_config *config,
 		       whole_checksum(result));
 	print_external(&result->sort, &result->external);
 	printf(", \"ranks\": [");
-	for (unsigned i = first_report(result); i < end_report(result); i++) {
-		fputs(i == first_report(result) ? "" : ", ", stdout);
+	for (unsigned i = result->rank; i < end_report(result); i++) {
+		fputs(i == result->rank ? "" : ", ", stdout);
 		print_rank(config, result, i);
 	}
 	puts("]}");
