@@ -115,37 +115,23 @@ char *format_duration(char buffer[FORMAT_DURATION_BYTES], uint64_t ns)
 		{ "ms", 1000 * 1000 },
 		{ "s", 1000 * 1000 * 1000 },
 	};
-	uint64_t hundredths, tenths, whole = ns;
+	static const unsigned scales[] = { 100, 10, 1 };
 
 	if (ns < 1000) {
 		snprintf(buffer, FORMAT_DURATION_BYTES, "%u ns", (unsigned)ns);
 		return buffer;
 	}
 	/* The first form that has three figures after rounding. */
-	for (size_t i = 0; i < ARRAY_LEN(units); i++) {
-		hundredths = scale_round(ns, 100, units[i].ns);
-		tenths = scale_round(ns, 10, units[i].ns);
-		whole = scale_round(ns, 1, units[i].ns);
-		if (hundredths < 1000) {
-			snprintf(buffer, FORMAT_DURATION_BYTES, "%u.%02u %s",
-				 (unsigned)(hundredths / 100),
-				 (unsigned)(hundredths % 100), units[i].name);
-			return buffer;
-		}
-		if (tenths < 1000) {
-			snprintf(buffer, FORMAT_DURATION_BYTES, "%u.%u %s",
-				 (unsigned)(tenths / 10),
-				 (unsigned)(tenths % 10), units[i].name);
-			return buffer;
-		}
-		if (whole < 1000) {
-			snprintf(buffer, FORMAT_DURATION_BYTES, "%u %s",
-				 (unsigned)whole, units[i].name);
-			return buffer;
-		}
+	for (size_t i = 0; i < ARRAY_LEN(units) * ARRAY_LEN(scales); i++) {
+		size_t unit = i / ARRAY_LEN(scales);
+		size_t cut = i % ARRAY_LEN(scales);
+		uint64_t number = scale_round(ns, scales[cut], units[unit].ns);
+
+		snprintf(buffer, FORMAT_DURATION_BYTES, "%.*f %s", 2 - (int)cut,
+			 (double)number / scales[cut], units[unit].name);
+		if (number < 1000)
+			break;
 	}
-	snprintf(buffer, FORMAT_DURATION_BYTES, "%llu s",
-		 (unsigned long long)whole);
 	return buffer;
 }
 
