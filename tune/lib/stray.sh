@@ -107,11 +107,7 @@ strays_describe()
 
 strays_print()
 {
-	local line
-
-	for line in "${STRAY_LINES[@]}"; do
-		print '%s\n' "$line"
-	done
+	((${#STRAY_LINES[@]} == 0)) || print '%s\n' "${STRAY_LINES[@]}"
 }
 
 strays_json()

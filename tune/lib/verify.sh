@@ -139,24 +139,19 @@ verify_print()
 status_main()
 {
 	[[ $# == 0 ]] || misuse "status: $1: no argument is expected"
-	if ! journal_read; then
-		PROFILE=
-		verify_strays || true
-		if [[ $JSON_WANTED ]]; then
-			status_json
-		else
-			print 'nothing is applied\n'
-			strays_print
-		fi
-		return 0
+	PROFILE=
+	if journal_read; then
+		PROFILE=$J_PROFILE
+		verify_journal || true
 	fi
-	PROFILE=$J_PROFILE
-	verify_journal || true
 	verify_strays || true
 	if [[ $JSON_WANTED ]]; then
 		status_json
-	else
+	elif [[ $J_ID ]]; then
 		status_print
+	else
+		print 'nothing is applied\n'
+		strays_print
 	fi
 }
 
