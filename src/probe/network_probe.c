@@ -95,12 +95,12 @@ static void wait_readable(const struct prober *prober, uint64_t until_ns)
 	struct pollfd readable[] = { { prober->socket.fd, POLLIN, 0 },
 				     { prober->listener, POLLIN, 0 } };
 	uint64_t now_ns = clock_now_ns();
-	struct timespec timeout = { 0, 0 };
+	uint64_t left_ns = until_ns - MIN(now_ns, until_ns);
+	const struct timespec timeout = {
+		.tv_sec = (time_t)(left_ns / 1000000000),
+		.tv_nsec = (long)(left_ns % 1000000000),
+	};
 
-	if (until_ns > now_ns) {
-		timeout.tv_sec = (time_t)((until_ns - now_ns) / 1000000000);
-		timeout.tv_nsec = (long)((until_ns - now_ns) % 1000000000);
-	}
 	ppoll(readable, ARRAY_LEN(readable), &timeout, NULL);
 }
 

@@ -245,14 +245,14 @@ static int take_codec(struct options *options, struct failure *failure)
 			      CODEC_LEVEL_MAX);
 }
 
-static int take_node(struct options *options, int *node,
-		     struct failure *failure)
+static int take_int(struct options *options, unsigned min, unsigned max,
+		    int *number, struct failure *failure)
 {
-	uint32_t number = 0;
-	int ret = options_number_32(&options->reader, 0, TOPOLOGY_NODES_MAX - 1,
-				    &number, failure);
+	uint32_t value = 0;
+	int ret = options_number_32(&options->reader, min, max, &value,
+				    failure);
 
-	*node = (int)number;
+	*number = (int)value;
 	return ret;
 }
 
@@ -283,16 +283,6 @@ static int take_events(struct options *options, struct failure *failure)
 	}
 }
 
-static int take_parent(struct options *options, struct failure *failure)
-{
-	uint32_t pid = 0;
-	int ret = options_number_32(&options->reader, 1, INT32_MAX, &pid,
-				    failure);
-
-	options->run.parent = (pid_t)pid;
-	return ret;
-}
-
 static int take_option(void *context, int id, struct failure *failure)
 {
 	struct options *options = context;
@@ -319,10 +309,11 @@ static int take_option(void *context, int id, struct failure *failure)
 					 THREAD_POOL_WORKERS_MAX,
 					 &options->memory.threads, failure);
 	case OPTION_CPU_NODE:
-		return take_node(options, &options->memory.cpu_node, failure);
+		return take_int(options, 0, TOPOLOGY_NODES_MAX - 1,
+				&options->memory.cpu_node, failure);
 	case OPTION_MEMORY_NODE:
-		return take_node(options, &options->memory.memory_node,
-				 failure);
+		return take_int(options, 0, TOPOLOGY_NODES_MAX - 1,
+				&options->memory.memory_node, failure);
 	case OPTION_PAYLOAD:
 		return options_number_32(&options->reader, 16, 65000,
 					 &options->network.ping_bytes, failure);
@@ -343,7 +334,8 @@ static int take_option(void *context, int id, struct failure *failure)
 		return options_number(&options->reader, 1, TIMEOUT_MS_MAX,
 				      &options->run.timeout_ms, failure);
 	case OPTION_PARENT:
-		return take_parent(options, failure);
+		return take_int(options, 1, INT32_MAX, &options->run.parent,
+				failure);
 	default:
 		return 0;
 	}
