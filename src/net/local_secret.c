@@ -221,19 +221,11 @@ static int connect_once(const struct local_secret_job *job)
 static void wait_readable(int fd, uint64_t until_ns)
 {
 	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
-	uint64_t now_ns = clock_now_ns();
+	struct timespec timeout;
 
-	while (now_ns < until_ns) {
-		uint64_t left_ns = until_ns - now_ns;
-		struct timespec timeout = {
-			.tv_sec = (time_t)(left_ns / 1000000000),
-			.tv_nsec = (long)(left_ns % 1000000000),
-		};
-
-		if (ppoll(&poll_fd, 1, &timeout, NULL) != -1 || errno != EINTR)
-			return;
-		now_ns = clock_now_ns();
-	}
+	do
+		timeout = clock_left(until_ns);
+	while (ppoll(&poll_fd, 1, &timeout, NULL) < 0 && errno == EINTR);
 }
 
 static enum reply take_answer(int fd, uint64_t until_ns,

@@ -53,21 +53,17 @@ static int fail_socket(struct talk *talk, int error)
 static int wait_for_answer(struct talk *talk)
 {
 	struct pollfd poll_fd = { .fd = talk->fd, .events = POLLIN };
-	uint64_t now_ns;
+	struct timespec timeout;
+	int ready;
 
-	while ((now_ns = clock_now_ns()) < talk->end_ns) {
-		uint64_t left_ns = talk->end_ns - now_ns;
-		struct timespec timeout = {
-			.tv_sec = (time_t)(left_ns / 1000000000),
-			.tv_nsec = (long)(left_ns % 1000000000),
-		};
-		int ready = ppoll(&poll_fd, 1, &timeout, NULL);
-
-		if (ready > 0)
-			return 0;
-		if (ready < 0 && errno != EINTR)
-			return fail_peer(talk, errno, "poll");
-	}
+	do {
+		timeout = clock_left(talk->end_ns);
+		ready = ppoll(&poll_fd, 1, &timeout, NULL);
+	} while (ready < 0 && errno == EINTR);
+	if (ready > 0)
+		return 0;
+	if (ready < 0)
+		return fail_peer(talk, errno, "poll");
 	return failure_set(talk->failure, EXIT_PEER, "PMI_FD", 0,
 			   "not all ranks have come within %.1f s",
 			   talk->deadline_s);

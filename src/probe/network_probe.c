@@ -94,12 +94,7 @@ static void wait_readable(const struct prober *prober, uint64_t until_ns)
 {
 	struct pollfd readable[] = { { prober->socket.fd, POLLIN, 0 },
 				     { prober->listener, POLLIN, 0 } };
-	uint64_t now_ns = clock_now_ns();
-	uint64_t left_ns = until_ns - MIN(now_ns, until_ns);
-	const struct timespec timeout = {
-		.tv_sec = (time_t)(left_ns / 1000000000),
-		.tv_nsec = (long)(left_ns % 1000000000),
-	};
+	const struct timespec timeout = clock_left(until_ns);
 
 	ppoll(readable, ARRAY_LEN(readable), &timeout, NULL);
 }
