@@ -16,7 +16,8 @@ make_volume()
 		[[ ${STEPS[STEP]} != mount* ]] || trap '' HUP INT TERM
 		disk_step_text "$STEP"
 		act "$TEXT"
-		disk_run "$STEP" || disks_fail "${STEPS[STEP]%% *}: $WHY"
+		disk_run "${STEPS[STEP]}" "${STEP_INPUT[STEP]-}" ||
+			disks_fail "${STEPS[STEP]%% *}: $WHY"
 	done
 	# Raw partitions of one disk are used as they are.
 	((${#STEPS[@]} > ${#DISKS[@]})) || disks_wait || disks_fail "$WHY"
@@ -57,13 +58,13 @@ disks_tools()
 	done
 }
 
-# disk_run I: runs step I; returns 0, or 1 with WHY
+# disk_run COMMAND [INPUT]: returns 0, or 1 with WHY
 disk_run()
 {
 	local -a words
 
-	read -r -a words <<<"${STEPS[$1]}"
-	TOOL_INPUT=<(printf '%b' "${STEP_INPUT[$1]-}") tool_run "${words[@]}" &&
+	read -r -a words <<<"$1"
+	TOOL_INPUT=<(printf '%b' "${2-}") tool_run "${words[@]}" &&
 		return 0
 	# The tool's first line is the reason; a usage text may follow.
 	WHY=${OUT%%$'\n'*}
@@ -95,13 +96,8 @@ disks_wait()
 # disks_do COMMAND: echoes and runs the command; returns 0, or 1 with WHY
 disks_do()
 {
-	local -a words
-
 	act "$1"
-	read -r -a words <<<"$1"
-	! tool_run "${words[@]}" || return 0
-	WHY="$1: ${OUT%%$'\n'*}"
-	return 1
+	disk_run "$1" || why_not "$1: $WHY"
 }
 
 # disks_fail WHY [STATUS]: removes what was made, reports what is lost, and ends

@@ -249,8 +249,8 @@ static int take_int(struct options *options, unsigned min, unsigned max,
 		    int *number, struct failure *failure)
 {
 	uint32_t value = 0;
-	int ret = options_number_32(&options->reader, min, max, &value,
-				    failure);
+	int ret =
+		options_number_32(&options->reader, min, max, &value, failure);
 
 	*number = (int)value;
 	return ret;
@@ -583,8 +583,7 @@ static uint64_t time_ns(struct timeval time)
 
 static void print_known(const char *key, uint64_t number)
 {
-	format_json_number(stdout, key, number != RUN_PROBE_UNKNOWN,
-			   (int64_t)number);
+	format_json_number(stdout, key, number != RUN_PROBE_UNKNOWN, number);
 }
 
 /* How it ended; a signal gives the status that it has in a shell. */
@@ -681,9 +680,9 @@ static void print_peer(const struct rank *ranks, unsigned rank,
 	       figures->lost_pings, figures->payload_bytes, figures->udp.bytes,
 	       figures->udp.ns);
 	format_json_number(stdout, "tcp_arrived_bytes", figures->tcp.ns > 0,
-			   (int64_t)figures->tcp.bytes);
+			   figures->tcp.bytes);
 	format_json_number(stdout, "tcp_arrived_ns", figures->tcp.ns > 0,
-			   (int64_t)figures->tcp.ns);
+			   figures->tcp.ns);
 	format_json_text(stdout, "tcp_why",
 			 figures->tcp_error ? strerror(-figures->tcp_error)
 					    : NULL);
@@ -771,7 +770,7 @@ static void print_noise_of(const struct noise_figures *figures, unsigned i)
 			 figures->after.steal_ns[number]);
 	format_json_number(stdout, "frequency_khz",
 			   figures->frequency_khz[i] != HOST_COUNTERS_UNKNOWN,
-			   (int64_t)figures->frequency_khz[i]);
+			   figures->frequency_khz[i]);
 	printf("}");
 }
 

@@ -407,7 +407,8 @@ static void print_roles_json(const struct roles_choice *choice)
 {
 	const char *comma = "";
 
-	format_json_text(stdout, "roles", choice->list[0] ? choice->list : NULL);
+	format_json_text(stdout, "roles",
+			 choice->list[0] ? choice->list : NULL);
 	printf(", \"role_groups\": [");
 	for (unsigned roles = 0; roles <= CLUSTER_ROLES_ALL; roles++) {
 		const struct roles_group *group = &choice->groups[roles];
@@ -458,7 +459,7 @@ static void print_external_json(const struct external_config *config,
 		format_json_string(stdout, config->scratch_paths[d]);
 		format_json_number(stdout, "free_bytes",
 				   explanation->room_bytes[d] != UINT64_MAX,
-				   (int64_t)explanation->room_bytes[d]);
+				   explanation->room_bytes[d]);
 		format_json_text(stdout, "rotating_disk_of",
 				 external_options_neighbour(config, d));
 		putchar('}');

@@ -24,8 +24,7 @@ void external_report_rates(const struct external_rates *rates)
 		printf(", \"disk_rates\": {\"read\": %" PRIu64
 		       ", \"write\": %" PRIu64 ", \"both\": %" PRIu64 "}",
 		       rates->read, rates->write, rates->both);
-	format_json_number(stdout, "link_rate", rates->link > 0,
-			   (int64_t)rates->link);
+	format_json_number(stdout, "link_rate", rates->link > 0, rates->link);
 }
 
 void external_report_forecast(uint64_t ns, const struct pass_forecast *passes,
@@ -166,8 +165,7 @@ void external_report_json(const struct external_result *result)
 	external_report_forecast(result->forecast.ns, result->forecast.passes,
 				 EXTERNAL_PASSES);
 	format_json_number(stdout, "predicted_after_ns",
-			   result->forecast.ns > 0,
-			   (int64_t)result->forecast_after_ns);
+			   result->forecast.ns > 0, result->forecast_after_ns);
 	printf(", \"passes\": [");
 	for (unsigned p = 0; p < EXTERNAL_PASSES; p++) {
 		fputs(p == 0 ? "" : ", ", stdout);

@@ -212,8 +212,7 @@ void rank_report_json(const struct cluster_result *result, unsigned rank)
 		       p == 0 ? "" : ", ",
 		       external_pass_name((enum external_pass)p), row->ns);
 		format_json_number(stdout, "predicted_ns",
-				   row->predicted_ns > 0,
-				   (int64_t)row->predicted_ns);
+				   row->predicted_ns > 0, row->predicted_ns);
 		printf(", \"read_bytes\": %" PRIu64
 		       ", \"written_bytes\": %" PRIu64
 		       ", \"sent_bytes\": %" PRIu64

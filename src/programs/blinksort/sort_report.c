@@ -73,7 +73,7 @@ static void print_nodes(const struct sorter_result *result)
 		       node->node, node->workers);
 		format_json_number(stdout, "memory_bytes",
 				   result->knows_node_memory,
-				   (int64_t)node->memory_bytes);
+				   node->memory_bytes);
 		putchar('}');
 	}
 	putchar(']');
@@ -174,8 +174,7 @@ static void print_clock(const struct cluster_result *result,
 	bool is_known = result->rank == 0 && bound_ns != UINT64_MAX;
 
 	format_json_number(stdout, "begin_ns", is_known, begin_ns);
-	format_json_number(stdout, "clock_bound_ns", is_known,
-			   (int64_t)bound_ns);
+	format_json_number(stdout, "clock_bound_ns", is_known, bound_ns);
 }
 
 void sort_report_roles(unsigned roles)
@@ -271,7 +270,7 @@ static void print_cluster(const struct sorter_config *config,
 			   result->network_node);
 	print_mpi(mpi);
 	format_json_number(stdout, "whole_records", result->rank == 0,
-			   (int64_t)count_records(result));
+			   count_records(result));
 	print_checksum("whole_checksum", result->rank == 0 && config->checksum,
 		       whole_checksum(result));
 	print_external(&result->sort, &result->external);
