@@ -13,12 +13,6 @@
 #include "cluster/collective/cluster_trace.h"
 #include "sort/sort_setup.h"
 
-static void add_ns(struct cluster *cluster, enum cluster_figure figure,
-		   uint64_t since_ns)
-{
-	cluster_report_add_ns(cluster->report, figure, since_ns);
-}
-
 /* --- a pass over the input ------------------------------------------------ */
 
 static void begin_bucketing(struct cluster *cluster)
@@ -122,7 +116,7 @@ static int arrange_and_exchange(struct cluster *cluster)
 		error = cluster_sample_cuts(cluster);
 	if (error == 0)
 		error = cluster_send_build_messages(cluster);
-	add_ns(cluster, CLUSTER_ARRANGE_NS, begin_ns);
+	cluster_add_ns(cluster, CLUSTER_ARRANGE_NS, &begin_ns);
 	return error ? error : cluster_exchange(cluster);
 }
 
@@ -141,7 +135,7 @@ static int bucket_statically(struct cluster *cluster)
 	error = lay_out_lists(cluster, bucket_count);
 	if (error == 0)
 		error = pass(cluster, false, true);
-	add_ns(cluster, CLUSTER_BUCKET_NS, begin_ns);
+	cluster_add_ns(cluster, CLUSTER_BUCKET_NS, &begin_ns);
 	return error;
 }
 
@@ -151,7 +145,7 @@ static int choose_splitters(struct cluster *cluster)
 	uint64_t begin_ns = clock_now_ns();
 	int error = cluster_sample_splitters(cluster);
 
-	add_ns(cluster, CLUSTER_SAMPLE_NS, begin_ns);
+	cluster_add_ns(cluster, CLUSTER_SAMPLE_NS, &begin_ns);
 	return error;
 }
 
@@ -169,7 +163,7 @@ static int bucket_by_sample(struct cluster *cluster, bool resident)
 		error = lay_out_lists(cluster, cluster->splitters.bucket_count);
 	if (error == 0)
 		error = pass(cluster, true, true);
-	add_ns(cluster, CLUSTER_BUCKET_NS, begin_ns);
+	cluster_add_ns(cluster, CLUSTER_BUCKET_NS, &begin_ns);
 	return error;
 }
 
@@ -287,15 +281,13 @@ static int commit(struct cluster *cluster)
 
 	if (error == 0)
 		error = input_check(&cluster->input, failure);
-	add_ns(cluster, CLUSTER_FINISH_NS, begin_ns);
-	begin_ns = clock_now_ns();
+	cluster_add_ns(cluster, CLUSTER_FINISH_NS, &begin_ns);
 	if (error == 0)
 		error = exchange_barrier(cluster->exchange, CLUSTER_WRITTEN,
 					 NULL, 0, failure);
 	if (error == 0 && cluster->config->gathers)
 		error = check_gathered(cluster);
-	add_ns(cluster, CLUSTER_MEET_NS, begin_ns);
-	begin_ns = clock_now_ns();
+	cluster_add_ns(cluster, CLUSTER_MEET_NS, &begin_ns);
 	cluster->result->sort.ordered_ns = begin_ns;
 	if (error == 0 && traces)
 		error = cluster_trace_write(
@@ -307,7 +299,7 @@ static int commit(struct cluster *cluster)
 		cluster,
 		traces && cluster->rank.rank == 0 ? &trace->file : NULL,
 		failure);
-	add_ns(cluster, CLUSTER_COMMIT_NS, begin_ns);
+	cluster_add_ns(cluster, CLUSTER_COMMIT_NS, &begin_ns);
 	return error;
 }
 
@@ -350,7 +342,7 @@ static int sort_together(struct cluster *cluster)
 	uint64_t begin_ns = clock_now_ns();
 	int error = cluster_join(cluster);
 
-	add_ns(cluster, CLUSTER_JOIN_NS, begin_ns);
+	cluster_add_ns(cluster, CLUSTER_JOIN_NS, &begin_ns);
 	if (error == 0) {
 		begin_bucketing(cluster);
 		error = cluster->agreement.is_external
@@ -369,7 +361,7 @@ static int run_rank(struct cluster *cluster)
 	uint64_t begin_ns = clock_now_ns();
 	int error = cluster_open(cluster);
 
-	add_ns(cluster, CLUSTER_OPEN_NS, begin_ns);
+	cluster_add_ns(cluster, CLUSTER_OPEN_NS, &begin_ns);
 	if (error == 0)
 		error = sort_together(cluster);
 	if (error)

@@ -328,7 +328,7 @@ int cluster_compress_messages(struct cluster *cluster)
 			join_blocks(target->compressed, block_count(bytes));
 		figures[CLUSTER_PLAIN_BYTES] += bytes;
 	}
-	cluster_report_add_ns(cluster->report, CLUSTER_COMPRESS_NS, begin_ns);
+	cluster_add_ns(cluster, CLUSTER_COMPRESS_NS, &begin_ns);
 	return first_failure_get(&cluster->first_failure, cluster->failure);
 }
 

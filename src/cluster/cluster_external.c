@@ -408,25 +408,18 @@ static int exchange_waves(struct joint_sort *joint)
 
 /* --- all of it ------------------------------------------------------------ */
 
-static void add_ns(const struct joint_sort *joint, enum cluster_figure figure,
-		   uint64_t *since_ns)
-{
-	cluster_report_add_ns(joint->cluster->report, figure, *since_ns);
-	*since_ns = clock_now_ns();
-}
-
 static int sort(struct joint_sort *joint)
 {
 	const struct run_index *index = joint->rank->index;
 	uint64_t since_ns = clock_now_ns();
 	int error = make_runs(joint);
 
-	add_ns(joint, CLUSTER_BUCKET_NS, &since_ns);
+	cluster_add_ns(joint->cluster, CLUSTER_BUCKET_NS, &since_ns);
 	if (error == 0)
 		error = set_parts(joint);
 	if (error == 0)
 		error = cluster_runs_cut(&joint->runs, index, joint->failure);
-	add_ns(joint, CLUSTER_SAMPLE_NS, &since_ns);
+	cluster_add_ns(joint->cluster, CLUSTER_SAMPLE_NS, &since_ns);
 	if (error == 0)
 		error = cluster_runs_tell_parts(&joint->runs, index,
 						joint->failure);
@@ -436,11 +429,11 @@ static int sort(struct joint_sort *joint)
 		error = cluster_runs_tell_wants(&joint->runs, index,
 						joint->rank->merge,
 						joint->failure);
-	add_ns(joint, CLUSTER_ARRANGE_NS, &since_ns);
+	cluster_add_ns(joint->cluster, CLUSTER_ARRANGE_NS, &since_ns);
 	joint->cluster->result->sort.bucketed_ns = since_ns;
 	if (error == 0)
 		error = exchange_waves(joint);
-	add_ns(joint, CLUSTER_EXCHANGE_NS, &since_ns);
+	cluster_add_ns(joint->cluster, CLUSTER_EXCHANGE_NS, &since_ns);
 	return error;
 }
 
@@ -505,7 +498,7 @@ static int end(struct joint_sort *joint)
 	/* It ends when the slowest rank has come to it. */
 	error = cluster_passes_tell(&result->passes, &joint->cluster->rank,
 				    joint->exchange, joint->failure);
-	add_ns(joint, CLUSTER_MEET_NS, &since_ns);
+	cluster_add_ns(joint->cluster, CLUSTER_MEET_NS, &since_ns);
 	return error;
 }
 
@@ -590,7 +583,7 @@ static int learn_link(struct joint_sort *joint)
 
 	joint->config.rates.link = link.own;
 	joint->config.least_link = link.least;
-	add_ns(joint, CLUSTER_ARRANGE_NS, &since_ns);
+	cluster_add_ns(joint->cluster, CLUSTER_ARRANGE_NS, &since_ns);
 	return error;
 }
 

@@ -857,18 +857,15 @@ int cluster_exchange(struct cluster *cluster)
 			       cluster->failure);
 	if (error == 0)
 		error = exchange_receive(cluster->exchange, cluster->failure);
-	cluster_report_add_ns(cluster->report, CLUSTER_EXCHANGE_NS, begin_ns);
-	begin_ns = clock_now_ns();
+	cluster_add_ns(cluster, CLUSTER_EXCHANGE_NS, &begin_ns);
 	if (error == 0 && !cluster->receive.discards && !drops_duplicates)
 		error = order_rest(cluster);
-	cluster_report_add_ns(cluster->report, CLUSTER_ORDER_NS, begin_ns);
-	begin_ns = clock_now_ns();
+	cluster_add_ns(cluster, CLUSTER_ORDER_NS, &begin_ns);
 	if (error == 0)
 		error = exchange_finish(cluster->exchange, cluster->failure);
-	cluster_report_add_ns(cluster->report, CLUSTER_FINISH_NS, begin_ns);
-	begin_ns = clock_now_ns();
+	cluster_add_ns(cluster, CLUSTER_FINISH_NS, &begin_ns);
 	if (error == 0 && !cluster->receive.discards && drops_duplicates)
 		error = order_without_duplicates(cluster);
-	cluster_report_add_ns(cluster->report, CLUSTER_ORDER_NS, begin_ns);
+	cluster_add_ns(cluster, CLUSTER_ORDER_NS, &begin_ns);
 	return error;
 }

@@ -21,6 +21,7 @@
 #ifndef CLUSTER_STATE_H
 #define CLUSTER_STATE_H
 
+#include "base/clock.h"
 #include "cluster/cluster.h"
 #include "cluster/agreement/cluster_agree.h"
 #include "cluster/memory/shares.h"
@@ -191,6 +192,17 @@ struct cluster {
 	struct orderer orderer;
 	struct cluster_output output;
 };
+
+/* Add the time since then to a figure; *since_ns is now. */
+static inline void cluster_add_ns(struct cluster *cluster,
+				  enum cluster_figure figure,
+				  uint64_t *since_ns)
+{
+	uint64_t begin_ns = *since_ns;
+
+	*since_ns = clock_now_ns();
+	cluster->report->figures[figure] += *since_ns - begin_ns;
+}
 
 /* Does this rank have the role? */
 static inline bool cluster_own_has(const struct cluster *cluster,

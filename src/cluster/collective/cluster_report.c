@@ -5,7 +5,6 @@
 #include "cluster/collective/cluster_report.h"
 
 #include "base/base.h"
-#include "base/clock.h"
 #include "exchange/exchange.h"
 
 static const char *const names[CLUSTER_FIGURES] = {
@@ -42,12 +41,6 @@ static const char *const names[CLUSTER_FIGURES] = {
 const char *cluster_figure_name(enum cluster_figure figure)
 {
 	return names[figure];
-}
-
-void cluster_report_add_ns(struct cluster_report *report,
-			   enum cluster_figure figure, uint64_t since_ns)
-{
-	report->figures[figure] += clock_now_ns() - since_ns;
 }
 
 void cluster_report_set_counters(struct cluster_report *report,

@@ -54,10 +54,6 @@ struct cluster_report {
 
 #define CLUSTER_REPORT_BYTES (8 * CLUSTER_FIGURES)
 
-/* Add the time since then to a figure. */
-void cluster_report_add_ns(struct cluster_report *report,
-			   enum cluster_figure figure, uint64_t since_ns);
-
 struct exchange_counters;
 void cluster_report_set_counters(struct cluster_report *report,
 				 const struct exchange_counters *counters);
