@@ -1,58 +1,7 @@
-"""What to vary: a sweep file, read and checked.
+"""What to vary: a sweep file, read line by line and checked.
 
-A sweep file is read line by line.  '#' begins a comment, anywhere but within a
-text; blank lines mean nothing.
-
-    NAME REFERENCE | ALTERNATIVE...
-        One parameter.  NAME is one of
-            sort.OPTION    an option of blinksort: see SORT_OPTIONS below;
-                           the value "default" leaves it out; plain is yes or no
-            tune.KNOB      a knob of blinktune; "keep" leaves it as it is
-            tune.KNOB:TARGETS
-                           the same of these targets alone, a pattern
-            tune.profile   a whole profile of blinktune; not beside knobs
-            ranks.THING    how many ranks on this machine sort, which mpirun
-                       starts them, and over what they exchange records: see
-                       RANKS below
-        machine.THING  a property of the machine that can't be set
-                           between two trials: it must have a skip line, and
-                           is listed with its reason
-        A value is a word; one with spaces stands in double quotes.
-
-    Indented lines belong to the parameter above, a text each, to the end of
-    the line:
-        because TEXT    why one would vary it
-        source TEXT     where that comes from
-        skip TEXT       why it is not set: it is listed and never run
-        only cluster    skipped unless many machines sort
-        work VALUE FOLDER
-        nodes VALUE HOSTS
-                        where that value of machine.THING is to be had all the
-                        time: trials with it work in this folder, or their
-                        ranks exchange records by these addresses
-
-    factorial NAME NAME...
-        Of these, run every combination, instead of one change at a time.
-
-    together NAME=VALUE NAME=VALUE...
-        Run one more configuration, with these changes.  A parameter that only
-        such lines change has no alternative.
-
-    unverified
-        Run where a condition of a scenario can't be verified, too, and say so
-        in each report.
-
-    racing off
-    racing first_block=20 every=10 alpha=0.01 margin_ratio=1.02
-        Whether variants that have clearly lost are dropped on the way (see
-        racing.py).  A factorial search races unless told not to, with these
-        figures; other sweeps do not unless told to.
-
-    scaling weak
-        Each rank of this machine has as many records as --records says, so
-        that more of them sort more.
-
-A line that can't be understood is refused, with its number and the reason.
+results/datamation-2011.sweep begins with what such a file may have.  A line
+that can't be understood is refused, with its number and the reason.
 """
 
 import re
@@ -60,7 +9,7 @@ import shlex
 from dataclasses import dataclass, field
 from typing import Optional
 
-from trials.base.failure import FILE, Failure, of_file
+from trials.base.failure import FILE, Failure, naming
 
 SORT_OPTIONS = ("io", "threads", "pin", "splitters", "kernel", "memory",
                 "plain", "schedule", "transport", "by-reference", "payload")
@@ -235,16 +184,11 @@ def _racing(words):
     return racing
 
 
-class _Parser:
-    def __init__(self):
-        self.parameters = []
-        self.factorial = None
-        self.together = []
-        self.racing = None
-        self.weak_scaling = False
-        self.unverified = False
-        # Indented lines belong to a parameter only right behind it.
-        self.last = None
+class _Parser(Sweep):
+    """A sweep whose lines are being read."""
+
+    # Indented lines belong to a parameter only right behind it.
+    last: Optional[Parameter] = None
 
     def read(self, line, number):
         if not line.strip() or line.lstrip().startswith("#"):
@@ -354,29 +298,21 @@ class _Parser:
                  f"factorial: {combinations} combinations; at most "
                  f"{MOST_COMBINATIONS}")
 
-    def sweep(self, text):
-        racing = self.racing
-        if racing is None:
-            racing = dict(RACING) if self.factorial else None
-        return Sweep(self.parameters, self.factorial, self.together,
-                     racing or None, self.unverified, text,
-                     self.weak_scaling)
 
-
-def _check_whole(parser, name):
+def _check_whole(sweep, name):
     """Check what can be seen only at the end of the file."""
-    if not parser.parameters:
+    if not sweep.parameters:
         raise Failure(name, "varies nothing", FILE)
-    if parser.weak_scaling and not any(
-            parameter.name == "ranks.count" for parameter in parser.parameters):
+    if sweep.weak_scaling and not any(
+            parameter.name == "ranks.count" for parameter in sweep.parameters):
         raise Failure(name, "scaling weak: no ranks.count is varied", FILE)
-    for parameter in parser.parameters:
-        why = _why_refused(parameter, parser)
+    for parameter in sweep.parameters:
+        why = _why_refused(parameter, sweep)
         if why:
             raise Failure(f"{name}:{parameter.line}",
                           f"{parameter.name} {why}", FILE)
-    for names in (*parser.together, parser.factorial or ()):
-        placed = [p for p in parser.parameters
+    for names in (*sweep.together, sweep.factorial or ()):
+        placed = [p for p in sweep.parameters
                   if p.name in names and p.places]
         if len(placed) > 1:
             raise Failure(f"{name}:{placed[1].line}",
@@ -384,37 +320,39 @@ def _check_whole(parser, name):
                           "and a trial is in one", FILE)
 
 
-def _why_refused(parameter, parser):
+def _why_refused(parameter, sweep):
     if (parameter.kind == "machine" and not parameter.skip
             and set(parameter.alternatives) - set(parameter.places)):
         return "can't be set: it needs a skip line that says why"
     if not parameter.alternatives and not any(
-            parameter.name in changes for changes in parser.together):
+            parameter.name in changes for changes in sweep.together):
         return "has no alternative"
-    if parameter.skip and parameter.name in (parser.factorial or ()):
+    if parameter.skip and parameter.name in (sweep.factorial or ()):
         return "is skipped: it can't be part of a factorial search"
     return None
 
 
 def parse(text: str, name: str = "sweep") -> Sweep:
     """The sweep that `text` describes; `name` is the file, for messages."""
-    parser = _Parser()
+    parser = _Parser(text=text)
     for number, line in enumerate(text.split("\n"), 1):
         try:
             parser.read(line, number)
         except _Refused as refused:
             raise Failure(f"{name}:{number}", refused, FILE) from None
     _check_whole(parser, name)
-    return parser.sweep(text)
+    if parser.racing is None and parser.factorial:
+        parser.racing = dict(RACING)
+    # "off" is {}.
+    parser.racing = parser.racing or None
+    return parser
 
 
 def load(path: str) -> Sweep:
     """The sweep in the file `path`."""
     try:
-        with open(path, encoding="utf-8") as file:
+        with naming(path), open(path, encoding="utf-8") as file:
             text = file.read(MOST_CHARACTERS + 1)
-    except OSError as error:
-        raise of_file(path, error) from None
     except UnicodeDecodeError:
         raise Failure(path, "is not UTF-8 text", FILE) from None
     if len(text) > MOST_CHARACTERS:
