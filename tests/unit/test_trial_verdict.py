@@ -107,7 +107,7 @@ class Forms(unittest.TestCase):
         lines = gate_forms.markdown(self.result("slower")).splitlines()
         row = next(line for line in lines if line.startswith("| `"))
         self.assertEqual(row.replace("\\|", "").count("|"),
-                         1 + len(gate_forms.HEAD))
+                         1 + len(gate_forms.HEADINGS.split("|")))
         self.assertNotIn("<c>", row)
 
     def test_text(self):

@@ -8,8 +8,6 @@ from trials.base.units import printable
 # Columns of a file or a pipe, so that a record always gives the same report.
 _width = 100
 _NARROWEST, _WIDEST = 40, 160
-# The columns, beside the first, that hold words.
-_WORDS = ("configuration", "domain", "verdict", "signs")
 # A column of signs is broken into lines, but not narrower than this.
 _LEAST_SIGNS = 20
 
@@ -37,19 +35,22 @@ def wrapped(line):
                          subsequent_indent="      ")
 
 
-def grid(head, rows):
-    """Columns as wide as they need be; what has digits stands to the right.
+def grid(headings, rows):
+    """Columns as wide as they need be.  `headings` is as "name|>n": the columns
+    that begin with > hold figures, which stand to the right.
 
     When the table would be wider than a terminal, signs are broken into lines,
     and a name that is still too long has a line to itself."""
-    rows = [list(map(printable, row)) for row in (head, *rows)]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
-    if head[-1] == "signs":
+    columns = headings.split("|")
+    rows = [list(map(printable, row)) for row in (
+        [column.lstrip(">") for column in columns], *rows)]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(columns))]
+    if columns[-1] == "signs":
         excess = sum(widths) + 2 * (len(widths) - 1) - _width
         widths[-1] = max(widths[-1] - max(0, excess),
                          min(widths[-1], _LEAST_SIGNS))
     rest = sum(widths[1:]) + 2 * (len(widths) - 1)
-    widths[0] = min(widths[0], max(len(head[0]), _width - rest))
+    widths[0] = min(widths[0], max(len(columns[0]), _width - rest))
     lines = []
     for row in (each for row in rows for each in _broken(row, widths[-1])):
         name = row[0]
@@ -57,9 +58,9 @@ def grid(head, rows):
             lines.append(name)
             name = ""
         cells = [name.ljust(widths[0])]
-        cells += [cell.ljust(width) if title in _WORDS
-                  else cell.rjust(width)
-                  for title, cell, width in zip(head[1:], row[1:], widths[1:])]
+        cells += [cell.rjust(width) if column.startswith(">")
+                  else cell.ljust(width) for column, cell, width
+                  in zip(columns[1:], row[1:], widths[1:])]
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
 

@@ -24,16 +24,15 @@ def text(folder) -> str:
                                  ("facts", machine_facts.told(before)))
              if words]
     parts = ["\n".join(known)] if known else []
-    parts.append(grid((headline_figures.title(found), ""),
+    parts.append(grid(f"{headline_figures.title(found)}|>",
                       headline_figures.rows(found)))
     tables = Tables(found, figure)
     for topic in machine_profile.TOPICS:
         if topic == "files":
             parts += _files(found)
         else:
-            parts += [f"{caption}\n" + grid(
-                headings.replace(">", "").split("|"), rows)
-                for caption, headings, rows in tables.of(topic)]
+            parts += [f"{caption}\n{grid(headings, rows)}"
+                      for caption, headings, rows in tables.of(topic)]
     if found.refusals:
         lines = dict.fromkeys(f"{r.what}: {r.why}" for r in found.refusals)
         parts.append("Not measured:\n" + "\n".join(map(wrapped, lines)))

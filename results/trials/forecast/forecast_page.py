@@ -40,9 +40,8 @@ def _header(report):
 
 
 def _forecasts(report):
-    heads = "|>".join(("nodes", *forecast_table.HEAD[1:]))
     return "".join(
-        markup.table(f"{report.title(records)}: ms", heads,
+        markup.table(f"{report.title(records)}: ms", forecast_table.HEADINGS,
                      forecast_table.rows(forecasts))
         for records, forecasts in report.forecasts.items())
 
@@ -60,14 +59,10 @@ def _topic(picture):
 def _measured(report, picture):
     if not picture:
         return ""
+    (caption, headings, rows), sorts = forecast_table.comparisons(report)
     notes = [row.note for row in report.compared if row.limit]
-    tables = []
-    for caption, heads, rows in forecast_table.comparisons(report):
-        words = "|".join([*heads[:2], *(f">{head}" for head in heads[2:5]),
-                          *heads[5:]])
-        if "limit" in heads:
-            words += "|what it was"
-            rows = [[*row, note] for row, note in zip(rows, notes)]
-        tables.append(markup.table(caption, words, rows))
-    return markup.section(picture.name, picture.title, frame.figure(picture),
-                          *tables)
+    return markup.section(
+        picture.name, picture.title, frame.figure(picture),
+        markup.table(caption, f"{headings}|what it was",
+                     [[*row, note] for row, note in zip(rows, notes)]),
+        markup.table(*sorts))

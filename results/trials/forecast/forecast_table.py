@@ -5,11 +5,10 @@ from trials.base.text_table import as_lines, grid, wrapped
 from trials.forecast import measured, stages
 from trials.forecast.measured import rate_words
 
-HEAD = ("nodes", "message", "launch", "read", "bucket", *stages.SCHEDULES,
-        "sort", "write", "whole")
-EXCHANGES = ("exchange, records", "schedule", "predicted", "measured", "error",
-             "limit")
-SORTS = ("sort", "stage", "predicted", "measured", "error")
+HEADINGS = "|>".join(("nodes", "message", "launch", "read", "bucket",
+                      *stages.SCHEDULES, "sort", "write", "whole"))
+SORTS = "sort|stage|>predicted|>measured|>error"
+EXCHANGES = "exchange, records|schedule|>predicted|>measured|>error|limit"
 LEGEND = (
     "ms. * is what --schedule=auto takes. Read and bucket overlap, and so do "
     "sort and write; the whole has the longer of the two. In the page cache, "
@@ -21,11 +20,11 @@ LEGEND = (
 
 def text(report) -> str:
     parts = [f"machine  {report.machine}"] if report.machine else []
-    parts += [f"{report.title(records)}\n" + grid(HEAD, rows(forecasts))
+    parts += [f"{report.title(records)}\n" + grid(HEADINGS, rows(forecasts))
               for records, forecasts in report.forecasts.items()]
     parts.append("\n".join(map(wrapped, LEGEND)))
-    parts += [f"{caption}\n{grid(head, lines)}"
-              for caption, head, lines in comparisons(report) if lines]
+    parts += [f"{caption}\n{grid(headings, lines)}"
+              for caption, headings, lines in comparisons(report) if lines]
     notes = [*measured.summary(report.compared), *report.notes]
     parts.append("\n".join(map(wrapped, notes)))
     return as_lines("\n\n".join(parts)) + "\n"
@@ -49,7 +48,7 @@ def _row(one):
 
 
 def comparisons(report) -> list:
-    """(caption, heads, rows) of exchanges, and of sorts."""
+    """(caption, headings, rows) of exchanges, and of sorts."""
     exchanges = [row for row in report.compared if row.limit]
     sorts = [row for row in report.compared if not row.limit]
     return [("predicted beside measured, exchanges: ms", EXCHANGES,

@@ -133,4 +133,4 @@ def _row(words, rate):
 
 
 def text(found) -> str:
-    return grid(HEADINGS.replace(">", "").split("|"), rows(found)) + "\n"
+    return grid(HEADINGS, rows(found)) + "\n"

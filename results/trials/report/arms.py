@@ -22,12 +22,12 @@ def lines(design) -> list[tuple[str, str]]:
     return found
 
 
-def table(design) -> tuple[list, list]:
-    """The heads and the rows of all arms, without columns that are empty."""
+def table(design) -> tuple[str, list]:
+    """The headings and the rows of all arms, without columns that are empty."""
     arms = designs.arms(design)
     used = [name for name in BESIDE
             if any(command[name] for _, command in arms)]
-    return ["configuration", "command", *used], [
+    return "|".join(["configuration", "command", *used]), [
         [name, command["text"], *(command[beside] or "" for beside in used)]
         for name, command in arms]
 

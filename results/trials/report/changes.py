@@ -348,14 +348,14 @@ def text(result: Result) -> str:
 
 
 def _pairs_text(pairs):
-    head = ("configuration", "n", "worth", "failed", "before", "after",
-            "change [90 %]", "p (Holm)", "verdict")
+    headings = ("configuration|>n|>worth|>failed|>before|>after|"
+                ">change [90 %]|>p (Holm)|verdict")
     rows = [_pair_row(pair) for pair in pairs]
     if not any(pair.failed_before or pair.failed_after for pair in pairs):
         # Room for the names.
-        at = head.index("failed")
-        head, *rows = ([*row[:at], *row[at + 1:]] for row in (head, *rows))
-    return text_table.grid(head, rows)
+        headings = headings.replace("|>failed", "")
+        rows = [[*row[:3], *row[4:]] for row in rows]
+    return text_table.grid(headings, rows)
 
 
 def _spreads_text(pairs):
@@ -365,9 +365,8 @@ def _spreads_text(pairs):
              table.VERDICTS.get(pair.spread_verdict, pair.spread_verdict)]
             for pair in pairs if pair.spread]
     return ["", "spread, the mean deviation from the median as a share of it",
-            text_table.grid(("configuration", "before", "after",
-                             "ratio [95 %]", "p (Holm)", "verdict"), rows)
-            ] if rows else []
+            text_table.grid("configuration|>before|>after|>ratio [95 %]|"
+                            ">p (Holm)|verdict", rows)] if rows else []
 
 
 def _name(pair):

@@ -12,12 +12,12 @@ from trials.cost.price import LIFE_S
 from trials.report import external
 from trials.statistics.descriptive import Interval, median_interval
 
-PRICE_HEAD = ("configuration", "n", "sorts/cent", "records/cent [95 %]")
-ENERGY_HEAD = ("configuration", "domain", "n", "energy [95 %]", "watts",
-               "records/J [95 %]")
+PRICE_HEADINGS = "configuration|>n|>sorts/cent|>records/cent [95 %]"
+ENERGY_HEADINGS = ("configuration|domain|>n|>energy [95 %]|>watts|"
+                   ">records/J [95 %]")
 # The name of several domains together.
 ALL = "all"
-PARTS_HEAD = ("part", "count", "price", "sum")
+PARTS_HEADINGS = "part|>count|>price|>sum"
 # Processors write their counters anew about as often.
 COUNTER_STEP_NS = 1e6
 _SCALES = ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k"), (0, ""))
@@ -139,6 +139,13 @@ def _cell(found, scales) -> str:
         text += (f" [{units.digits(found.interval.low / scale)}, "
                  f"{units.digits(found.interval.high / scale)}]")
     return text
+
+
+def tables(study, scenario) -> list:
+    """(title, headings, rows) of each table."""
+    return [("price", PRICE_HEADINGS, price_rows(study, scenario)),
+            ("energy of a run", ENERGY_HEADINGS,
+             energy_rows(study, scenario))]
 
 
 def price_rows(study, scenario) -> list:

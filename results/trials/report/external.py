@@ -10,12 +10,11 @@ import statistics
 
 from trials.base import units
 
-HEAD = ("configuration", "pass", "time", "predicted", "predicted / time",
-        "read", "written")
-STAGES_HEAD = ("configuration", "pass", "stage", "unit", "time", "workers",
-               "alone", "busy")
-WAITS_HEAD = ("configuration", "pass", "stage", "waits for", "time", "times")
-NAMES = ("configuration", "pass", "stage", "waits for")  # the others: figures
+HEADINGS = ("configuration|pass|>time|>predicted|>predicted / time|>read|"
+            ">written")
+STAGES_HEADINGS = ("configuration|pass|stage|>unit|>time|>workers|>alone|"
+                   ">busy")
+WAITS_HEADINGS = "configuration|pass|stage|waits for|>time|>times"
 WHOLE = "all"
 
 
@@ -116,10 +115,11 @@ def _count(value) -> str:
 
 
 def tables(groups) -> list:
-    """(title, head, rows) of each table that has rows."""
-    made = [(title, head, [row for group in groups for row in rows_of(group)])
-            for title, head, rows_of in (
-                ("passes of sorts beyond memory", HEAD, rows),
-                ("stages of these passes", STAGES_HEAD, stage_rows),
-                ("waits of all threads of a stage", WAITS_HEAD, wait_rows))]
-    return [table for table in made if table[2]]
+    """(title, headings, rows) of each table."""
+    return [(f"{title}, medians", headings,
+             [row for group in groups for row in rows_of(group)])
+            for title, headings, rows_of in (
+                ("passes of sorts beyond memory", HEADINGS, rows),
+                ("stages of these passes", STAGES_HEADINGS, stage_rows),
+                ("waits of all threads of a stage", WAITS_HEADINGS,
+                 wait_rows))]

@@ -29,8 +29,8 @@ def of_trial(trial: dict) -> dict:
     return {**found, **found["counters"]} if found else {}
 
 
-def table(groups) -> tuple[list, list]:
-    """The heads and the rows of the arms that have figures."""
+def table(groups) -> tuple[str, list]:
+    """The headings and the rows of the arms that have figures."""
     arms = [(group.name, found) for group in groups if any(
         found := [of_trial(trial) for trial in group.sample_trials])]
     figures = [[_figure(found, names) for _, _, names in FIGURES]
@@ -38,8 +38,9 @@ def table(groups) -> tuple[list, list]:
     columns = [number for number, (head, _, _) in enumerate(FIGURES)
                if any(row[number] is not None and (
                    row[number] or head not in OFTEN_ZERO) for row in figures)]
-    heads = ["configuration", *(FIGURES[number][0] for number in columns)]
-    return heads, [
+    headings = "|>".join(["configuration", *(FIGURES[number][0]
+                                             for number in columns)])
+    return headings, [
         [name, *(shown(row[number], FIGURES[number][1] or _count)
                  for number in columns)]
         for (name, _), row in zip(arms, figures)]

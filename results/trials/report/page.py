@@ -9,7 +9,7 @@ import shlex
 
 from trials.base import units
 from trials.record import claims, design as designs, timing
-from trials.report import (cost, frame, machine_facts, markup, noise,
+from trials.report import (arms, cost, frame, machine_facts, markup, noise,
                            page_tables, plots, table, transports)
 from trials.report.study import COMMANDS
 from trials.statistics.comparison import NOT_SHOWN, TOO_FEW
@@ -24,10 +24,8 @@ def render(study) -> str:
           for picture in plots.pictures(study)],
         markup.section("statistics", "Statistics", *[
             page_tables.statistics(study, s) for s in study.scenarios], *[
-            page_tables.measured(study, s) for s in study.scenarios], *[
-            page_tables.passes(study, s) for s in study.scenarios], *[
-            page_tables.transports_apart(study, s)
-            for s in study.scenarios]),
+            markup.table(*each) for s in study.scenarios
+            for each in table.beside(study, s)]),
         markup.section("comparisons", "Comparisons", *[
             page_tables.comparisons(study, s) for s in study.scenarios],
             page_tables.skipped(study)),
@@ -154,8 +152,10 @@ def _doubts(study):
 def _costs(study):
     return markup.section(
         "cost", "Price and energy", markup.items(cost.sentences(study)),
-        *[page_tables.costs(study, s) for s in study.scenarios],
-        page_tables.parts(study))
+        *[markup.table(*each) for s in study.scenarios
+          for each in table.costs(study, s)],
+        markup.table("the machine's parts", cost.PARTS_HEADINGS,
+                     cost.part_rows(study)))
 
 
 def _circumstances(study):
@@ -188,7 +188,8 @@ def _reproduction(study):
     return markup.section(
         "reproduction", "How to reproduce it",
         markup.pre(shlex.join(map(str, design["command"]))),
-        page_tables.arms_of(design), markup.items(given), sweep)
+        markup.table("the commands", *arms.table(design)),
+        markup.items(given), sweep)
 
 
 _METHOD = (

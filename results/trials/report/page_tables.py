@@ -1,8 +1,7 @@
 """The tables of the page: a study's figures and a record's circumstances."""
 
 from trials.base import units
-from trials.report import (arms, cost, external, frame, markup, measures,
-                           table, transports)
+from trials.report import frame, markup, table
 from trials.report.markup import Cell
 from trials.report.study import CONTROL
 from trials.statistics.comparison import NOT_SHOWN, TOO_FEW
@@ -59,61 +58,6 @@ def remarks(group) -> str:
     if group.dropped_block is not None:
         words.append(f"left out from block {group.dropped_block} on")
     return ", ".join(words)
-
-
-def arms_of(design) -> str:
-    """A table of commands, and of what is run beside them."""
-    head, rows = arms.table(design)
-    return markup.table("the commands", "|".join(head), rows)
-
-
-def measured(study, scenario) -> str:
-    """A table of what the processes took beside time."""
-    head, rows = measures.table(study.of(scenario))
-    return markup.table(
-        f"{study.label(scenario)}: what a process takes with all that it "
-        "starts, medians",
-        "|".join([head[0], *(f">{name}" for name in head[1:])]), rows)
-
-
-def passes(study, scenario) -> str:
-    """Tables of the passes of a sort beyond memory and of their stages."""
-    return "".join(markup.table(
-        f"{study.label(scenario)}: {title}, medians",
-        "|".join(name if name in external.NAMES else f">{name}"
-                 for name in head), rows)
-        for title, head, rows in external.tables(study.of(scenario)))
-
-
-def transports_apart(study, scenario) -> str:
-    """A table of the times of ranks that an mpirun has started, less what MPI
-    took."""
-    return markup.table(
-        f"{study.label(scenario)}: MPI_Init and MPI_Finalize apart, medians; "
-        "/ UDP: of what is left, block by block, under the same mpirun; sort: "
-        "what the slowest rank says of itself",
-        "|".join([*transports.HEAD[:3], *(f">{name}" for name
-                                          in transports.HEAD[3:])]),
-        transports.rows(study, scenario))
-
-
-def costs(study, scenario) -> str:
-    """Tables of what a sort costs, for a cent and for a joule."""
-    return markup.table(
-        f"{study.label(scenario)}: price",
-        "|".join([cost.PRICE_HEAD[0],
-                  *(f">{name}" for name in cost.PRICE_HEAD[1:])]),
-        cost.price_rows(study, scenario)) + markup.table(
-        f"{study.label(scenario)}: energy of a run",
-        "|".join([*cost.ENERGY_HEAD[:2],
-                  *(f">{name}" for name in cost.ENERGY_HEAD[2:])]),
-        cost.energy_rows(study, scenario))
-
-
-def parts(study) -> str:
-    return markup.table("the machine's parts", "|".join(
-        [cost.PARTS_HEAD[0], *(f">{name}" for name in cost.PARTS_HEAD[1:])]),
-        cost.part_rows(study))
 
 
 def comparisons(study, scenario) -> str:

@@ -119,39 +119,46 @@ def _scenario(study, scenario):
     scale, unit = _unit(groups)
     title = f"{study.label(scenario)}: times in {unit}"
     rows = [_times_row(group, scale) for group in groups]
-    head = ["configuration", "n", "failed", "min", "median [95 %]",
-            "mean ± sd", "p95", "p99"]
+    headings = ("configuration|>n|>failed|>min|>median [95 %]|>mean ± sd|>p95|"
+                ">p99")
     compared = any(group.comparison for group in groups)
     signs = [flag_words(group) if group.count else [] for group in groups]
     if not compared and any(signs):
-        head.append("signs")
+        headings += "|signs"
         rows = [[*row, ", ".join(words)] for row, words in zip(rows, signs)]
-    parts = [title + "\n" + grid(head, rows)]
+    parts = [title + "\n" + grid(headings, rows)]
     if compared:
-        head = ("configuration", "ratio [95 %]", "p (Holm)", "slower in",
-                "verdict", "p (U)", "signs")
-        parts.append(grid(head, [_against_row(group) for group in groups]))
+        parts.append(grid("configuration|>ratio [95 %]|>p (Holm)|>slower in|"
+                          "verdict|>p (U)|signs",
+                          [_against_row(group) for group in groups]))
         parts.append(f"{study.label(scenario)}: spread\n" + grid(
-            ("configuration", "spread", "ratio [95 %]", "p (Holm)", "verdict"),
+            "configuration|>spread|>ratio [95 %]|>p (Holm)|verdict",
             [spread_row(group) for group in groups]))
-    head, rows = measures.table(groups)
-    if rows:
-        parts.append(f"{study.label(scenario)}: measures, medians\n"
-                     + grid(head, rows))
-    parts += [f"{study.label(scenario)}: {title}, medians\n{grid(head, rows)}"
-              for title, head, rows in external.tables(groups)]
-    apart = transports.rows(study, scenario)
-    if apart:
-        parts.append(f"{study.label(scenario)}: MPI_Init and MPI_Finalize "
-                     "apart, medians\n" + grid(transports.HEAD, apart))
-    for title, head, rows in (
-            ("price", cost.PRICE_HEAD, cost.price_rows(study, scenario)),
-            ("energy of a run", cost.ENERGY_HEAD,
-             cost.energy_rows(study, scenario))):
-        if rows:
-            parts.append(f"{study.label(scenario)}: {title}\n"
-                         + grid(head, rows))
+    parts += [f"{textwrap.fill(title, width())}\n{grid(headings, rows)}"
+              for title, headings, rows in (*beside(study, scenario),
+                                            *costs(study, scenario))]
     return "\n\n".join(parts)
+
+
+def beside(study, scenario) -> list:
+    """(title, headings, rows) of each table of what trials tell beside their
+    times."""
+    groups = study.of(scenario)
+    return _labelled(study, scenario, [
+        ("what a process takes with all that it starts, medians",
+         *measures.table(groups)), *external.tables(groups),
+        (transports.TITLE, transports.HEADINGS,
+         transports.rows(study, scenario))])
+
+
+def costs(study, scenario) -> list:
+    """The same of what a sort costs, for a cent and for a joule."""
+    return _labelled(study, scenario, cost.tables(study, scenario))
+
+
+def _labelled(study, scenario, tables):
+    return [(f"{study.label(scenario)}: {title}", headings, rows)
+            for title, headings, rows in tables if rows]
 
 
 def _unit(groups):

@@ -14,8 +14,11 @@ from trials.base import units
 from trials.record.sweep import ranks_of
 from trials.report import machine_facts
 
-HEAD = ("ranks", "mpirun", "exchange", "n", "whole", "MPI_Init",
-        "MPI_Finalize", "less both", "/ UDP", "sort")
+TITLE = ("MPI_Init and MPI_Finalize apart, medians; / UDP: of what is left, "
+         "block by block, under the same mpirun; sort: what the slowest rank "
+         "says of itself")
+HEADINGS = ("ranks|mpirun|exchange|>n|>whole|>MPI_Init|>MPI_Finalize|"
+            ">less both|>/ UDP|>sort")
 WITHOUT_MPI = "udp"
 
 

@@ -86,10 +86,11 @@ def _table(scenario, rows, seed) -> str:
     counts = {len(row.trials) for row in rows}
     # A column of one number would not leave the others the width of a terminal.
     has_count = len(counts) > 1
-    head = ("", *(["n"] if has_count else []), "median [95 %]",
-            "ratio to 1 [95 %]", *(head for head, _, _ in measured))
-    table = grid(head, [_cells(row, has_count, found.get(row.name), measured,
-                               seed) for row in rows])
+    headings = "|>".join(["", *(["n"] if has_count else []), "median [95 %]",
+                          "ratio to 1 [95 %]", *(head for head, _, _
+                                                 in measured)])
+    table = grid(headings, [_cells(row, has_count, found.get(row.name),
+                                   measured, seed) for row in rows])
     title = ", ".join([*([] if scenario == AS_IS
                          else [_label(scenario, rows)]),
                        *([] if has_count else [_runs(*counts)])])

@@ -12,8 +12,7 @@ from trials.statistics import verdict
 SCHEMA = "blinktrial-gate-1"
 NOT_ITSELF = ("the commit before differs from itself by {}: something beside "
               "the commits has an effect")
-HEAD = ("command", "blocks", "before", "after", "change [95 %]", "again",
-        "verdict")
+HEADINGS = "command|>blocks|>before|>after|>change [95 %]|>again|verdict"
 
 
 def text(result) -> str:
@@ -21,7 +20,8 @@ def text(result) -> str:
     # The names of commands need no heading, and it would take their room.
     lines = [f"before  {result.before}", f"after   {result.after}",
              f"margin  {result.margin_percent:g} %", "",
-             grid(("", *HEAD[1:]), [cells(each) for each in result.judged])]
+             grid(HEADINGS.removeprefix("command"),
+                  [cells(each) for each in result.judged])]
     notes = [f"{each.name}: {reason(each, result)}" for each in result.judged
              if reason(each, result)]
     if notes:
@@ -121,11 +121,12 @@ def markdown(result) -> str:
     """A summary as CI services show it."""
     sign = {"same": "✅", "faster": "✅", "inconclusive": "❔"}.get(
         result.verdict, "❌")
+    heads = HEADINGS.replace(">", "").split("|")
     rows = [[f"`{each.name}`", *cells(each)[1:]] for each in result.judged]
     lines = [f"### {sign} {result.verdict}", "",
              f"{escaped(result.before)} → {escaped(result.after)}, margin "
              f"{result.margin_percent:g} %", "",
-             f"| {' | '.join(HEAD)} |", f"|{' --- |' * len(HEAD)}",
+             f"| {' | '.join(heads)} |", f"|{' --- |' * len(heads)}",
              *(f"| {' | '.join(map(escaped, row))} |" for row in rows)]
     lines += [f"\n{escaped(each.name)}: {escaped(reason(each, result))}"
               for each in result.judged if reason(each, result)]

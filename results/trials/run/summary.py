@@ -21,8 +21,8 @@ def text(record) -> str:
             found = groups.get((scenario, configuration["name"]))
             if found:
                 rows.append(row(scenario, configuration["name"], found))
-    head = ("scenario", "configuration", "n", "failed", "min", "median")
-    return (grid(head, rows) + "\n" + noise_words(record.trials())
+    headings = "scenario|configuration|>n|>failed|>min|>median"
+    return (grid(headings, rows) + "\n" + noise_words(record.trials())
             + skipped(record.design))
 
 
