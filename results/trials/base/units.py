@@ -4,10 +4,11 @@ Four digits, which is more than any figure here is worth: a reader can then
 tell two times apart that differ by a thousandth.
 """
 
-_DURATIONS = ((1, "ns"), (1_000, "us"), (1_000_000, "ms"),
-              (1_000_000_000, "s"))
-_SIZES = ((1, "bytes"), (2**10, "KiB"), (2**20, "MiB"), (2**30, "GiB"),
-          (2**40, "TiB"))
+DURATIONS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns"))
+SIZES = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"),
+         (1, "bytes"))
+# A value that would round up to the next unit is written in that.
+ROUNDED_UP = 0.99995
 
 
 def printable(text) -> str:
@@ -30,26 +31,36 @@ def digits(value: float) -> str:
     return f"{value:.0f}"
 
 
+def unit_of(value: float, units, least=1.0) -> tuple:
+    """The first (size, name) of these units, the largest first, that the value
+    is at least that part of; else the last."""
+    return next((each for each in units if value >= least * each[0]),
+                units[-1])
+
+
 def _scaled(value, units):
-    """A value that would round up to the next unit is written in that."""
-    scale, unit = units[0]
-    for larger, larger_unit in units[1:]:
-        if abs(value) < larger * 0.99995:
-            break
-        scale, unit = larger, larger_unit
-    if scale == 1 and value == int(value):
-        return f"{int(value)} {unit}"
-    return f"{digits(value / scale)} {unit}"
+    size, name = unit_of(abs(value), units, ROUNDED_UP)
+    if size == 1 and value == int(value):
+        return f"{int(value)} {name}"
+    return f"{digits(value / size)} {name}"
 
 
 def duration(ns: float) -> str:
     """23712345 -> "23.71 ms"; whole nanoseconds below a microsecond."""
-    return _scaled(ns, _DURATIONS)
+    return _scaled(ns, DURATIONS)
 
 
 def size(count_bytes: float) -> str:
     """100000000 -> "95.37 MiB"."""
-    return _scaled(count_bytes, _SIZES)
+    return _scaled(count_bytes, SIZES)
+
+
+def with_interval(value, interval, show=digits, unit="") -> str:
+    """"1.234 s [1.200, 1.301]"; "-" of no value."""
+    if value is None:
+        return "-"
+    return show(value) + unit + (
+        f" [{show(interval.low)}, {show(interval.high)}]" if interval else "")
 
 
 def milliseconds(ns: float) -> str:

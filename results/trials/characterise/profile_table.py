@@ -66,9 +66,8 @@ class Tables:
         """median [least, most]"""
         if spread is None:
             return self.none
-        middle, low, high = (self.figure(value / unit) for value in (
-            spread.middle, spread.low, spread.high))
-        return f"{middle} [{low}, {high}]"
+        return units.with_interval(spread.middle, spread,
+                                   lambda value: self.figure(value / unit))
 
     def _curves(self, title, heading, group, unit=None,
                 figures=text_format.SAMPLES, place=text_format.size_words):

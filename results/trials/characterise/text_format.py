@@ -9,19 +9,9 @@ SAMPLES = "median [least, most]"
 TRANSFERS = "rate [of its transfers: 99th percentile of times, shortest]"
 
 
-_SIZES = tuple((1024**power, name) for power, name in (
-    (4, "TiB"), (3, "GiB"), (2, "MiB"), (1, "KiB"), (0, "bytes")))
-
-
-def _unit(value, known):
-    """The first (size, name) of `known` whose size the value reaches; else the
-    last."""
-    return next((each for each in known if value >= each[0]), known[-1])
-
-
 def rate_unit(largest_bytes_per_s):
     """(bytes/s in the unit, its name): decimal units, as is usual for rates."""
-    return _unit(largest_bytes_per_s / 2, (
+    return units.unit_of(largest_bytes_per_s / 2, (
         (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")))
 
 
@@ -31,14 +21,14 @@ def largest(curves):
 
 def short_size(count_bytes):
     """The size as it is written in the programs' options: "64K"."""
-    size, name = _unit(count_bytes, _SIZES)
+    size, name = units.unit_of(count_bytes, units.SIZES)
     return f"{count_bytes / size:.4g}{name[0].replace('b', '')}"
 
 
 def size_words(count_bytes):
     """A size that the measurement chose, with as few digits as it needs:
     "256 MiB"."""
-    size, name = _unit(count_bytes, _SIZES)
+    size, name = units.unit_of(count_bytes, units.SIZES)
     return f"{count_bytes / size:.4g} {name}"
 
 
@@ -61,7 +51,7 @@ def curve_words(curve, unit) -> str:
 
 def size_scale(count_bytes):
     """(bytes in the unit, its name) for an axis that ends at this size."""
-    return _unit(count_bytes / 2, _SIZES[:-1])
+    return units.unit_of(count_bytes / 2, units.SIZES[:-1])
 
 
 def precise(end, ends):

@@ -78,14 +78,11 @@ class Row:
             self.height_px += 0.6 * self.plot_px + 44
 
     def _labels(self):
-        scale = self.axis.scale
-        middle_ns, interval = np.median(self.shown.values_ns), ""
-        if self.shown.interval and self.beside:
-            interval = (f" [{units.digits(self.shown.interval.low / scale)}, "
-                        f"{units.digits(self.shown.interval.high / scale)}]")
-        return [labels.Label(
-            middle_ns / scale, f"median {units.digits(middle_ns / scale)} "
-            f"{self.axis.unit}{interval}", bold=True)] + [
+        scale, unit = self.axis.scale, self.axis.unit
+        middle_ns = np.median(self.shown.values_ns)
+        return [labels.Label(middle_ns / scale, "median " + units.with_interval(
+            middle_ns, self.shown.interval if self.beside else None,
+            lambda ns: units.digits(ns / scale), f" {unit}"), bold=True)] + [
             labels.Label(ns / scale, f"p{percent} {units.digits(ns / scale)}",
                          colour=style.MUTED)
             for percent, ns in self.percentiles.items()

@@ -185,10 +185,8 @@ def fitting(figure, texts, width_px, **settings):
 
 def time_scale(largest_ns: float):
     """(nanoseconds in the unit, its name) for an axis up to this."""
-    for unit_ns, name in ((1, "ns"), (1e3, "µs"), (1e6, "ms")):
-        if largest_ns < 10000 * unit_ns:
-            return unit_ns, name
-    return 1e9, "s"
+    return units.unit_of(largest_ns / 10, (
+        (1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns")))
 
 
 def colour_of(scenarios, scenario) -> str:

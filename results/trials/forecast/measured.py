@@ -193,11 +193,10 @@ def short_count(number):
 
 def rate_words(bits_per_s):
     """"10 Gbit/s", "300 Mbit/s" """
-    for size, name in ((1e12, "Tbit/s"), (1e9, "Gbit/s"), (1e6, "Mbit/s"),
-                       (1e3, "kbit/s")):
-        if bits_per_s >= size:
-            return f"{bits_per_s / size:.4g} {name}"
-    return f"{bits_per_s} bit/s"
+    size, name = units.unit_of(bits_per_s, (
+        (1e12, "Tbit/s"), (1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"),
+        (1, "bit/s")))
+    return f"{bits_per_s / size:.4g} {name}"
 
 
 def _is_exchanges(path):

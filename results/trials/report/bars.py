@@ -134,11 +134,11 @@ def _median_ends(group):
 
 
 def _figures(axes, row, group):
-    text = units.milliseconds(group.summary.median_ns)
-    low, high = _median_ends(group)
-    if low < high:
-        text += f" [{units.milliseconds(low)}, {units.milliseconds(high)}]"
-    axes.text(1 + 10 / axes.get_window_extent().width, row, text,
+    summary = group.summary
+    axes.text(1 + 10 / axes.get_window_extent().width, row,
+              units.with_interval(summary.median_ns,
+                                  summary.median_interval_ns,
+                                  units.milliseconds),
               transform=axes.get_yaxis_transform(), va="center_baseline",
               fontsize=style.SMALL_PX)
 

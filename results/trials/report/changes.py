@@ -361,7 +361,8 @@ def _pairs_text(pairs):
 def _spreads_text(pairs):
     rows = [[_name(pair), table.share(pair.deviation_before_ratio),
              table.share(pair.deviation_after_ratio),
-             table.spread_text(pair.spread), table.p_text(pair.spread_p_holm),
+             units.with_interval(pair.spread.ratio, pair.spread.interval),
+             table.p_text(pair.spread_p_holm),
              table.VERDICTS.get(pair.spread_verdict, pair.spread_verdict)]
             for pair in pairs if pair.spread]
     return ["", "spread, the mean deviation from the median as a share of it",

@@ -20,8 +20,8 @@ ALL = "all"
 PARTS_HEADINGS = "part|>count|>price|>sum"
 # Processors write their counters anew about as often.
 COUNTER_STEP_NS = 1e6
-_SCALES = ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k"), (0, ""))
-_JOULES = ((1e3, " kJ"), (1, " J"), (0, " mJ"))
+_SCALES = ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k"), (1, ""))
+_JOULES = ((1e3, " kJ"), (1, " J"), (1e-3, " mJ"))
 
 
 @dataclass(frozen=True)
@@ -131,14 +131,9 @@ def _cell(found, scales) -> str:
     """"23.71 mJ [22.90, 25.12]": one unit for all of it."""
     if found is None:
         return "-"
-    at, unit = next((scale, unit) for scale, unit in scales
-                    if found.middle >= scale * 0.99995)
-    scale = at or (1e-3 if scales is _JOULES else 1)
-    text = units.digits(found.middle / scale) + unit
-    if found.interval:
-        text += (f" [{units.digits(found.interval.low / scale)}, "
-                 f"{units.digits(found.interval.high / scale)}]")
-    return text
+    size, name = units.unit_of(found.middle, scales, units.ROUNDED_UP)
+    return units.with_interval(found.middle, found.interval,
+                               lambda value: units.digits(value / size), name)
 
 
 def tables(study, scenario) -> list:

@@ -31,7 +31,6 @@ VERDICT_WORDS = (
     "blocks, stands beside it. Spread is the mean deviation from the median, "
     "as a share of it, and is tested in the same blocks: wider, narrower or ~.")
 FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
-_UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1, "ns"))
 
 
 def first_environment(study):
@@ -164,8 +163,7 @@ def _labelled(study, scenario, tables):
 def _unit(groups):
     """One unit for all of a scenario, so that columns can be compared."""
     medians = [group.summary.median_ns for group in groups if group.summary]
-    return next((scale, unit) for scale, unit in _UNITS
-                if scale <= min(medians, default=1e6) or scale == 1)
+    return units.unit_of(min(medians, default=1e6), units.DURATIONS)
 
 
 def _times_row(group, scale):
@@ -175,14 +173,11 @@ def _times_row(group, scale):
     s = group.summary
     if s is None:
         return [group.name, "0", str(group.failed), "", "-", "-", "", ""]
-    interval = s.median_interval_ns
-    median = number(s.median_ns)
-    if interval:
-        median += f" [{number(interval.low)}, {number(interval.high)}]"
     mean = number(s.mean_ns)
     if s.sd_ns is not None:
         mean += f" ± {number(s.sd_ns)}"
-    return [group.name, str(s.n), str(group.failed), number(s.min_ns), median,
+    return [group.name, str(s.n), str(group.failed), number(s.min_ns),
+            units.with_interval(s.median_ns, s.median_interval_ns, number),
             mean, *("-" if ns is None else number(ns) for ns in
                     map(s.shown_percentile_ns, ("95", "99")))]
 
@@ -192,7 +187,9 @@ def _against_row(group):
     c = group.comparison
     if c is None:
         return [group.name, "-", "", "", "", "", signs]
-    return [group.name, _ratio_text(c.main), p_text(group.shown_p),
+    ratio = units.with_interval(c.main.ratio, c.main.ratio_interval,
+                                "{:.4f}".format)
+    return [group.name, ratio, p_text(group.shown_p),
             slower_in(c.main), VERDICTS.get(group.verdict, group.verdict),
             p_text(group.shown_two_sample_p), signs]
 
@@ -201,7 +198,9 @@ def spread_row(group):
     row = [group.name, share(group.summary and group.summary.deviation_ratio)]
     if group.spread is None:
         return [*row, "-", "", ""]
-    return [*row, spread_text(group.spread), p_text(group.shown_spread_p),
+    found = group.spread
+    return [*row, units.with_interval(found.ratio, found.interval),
+            p_text(group.shown_spread_p),
             VERDICTS.get(group.spread_verdict, group.spread_verdict)]
 
 
@@ -210,26 +209,9 @@ def share(ratio) -> str:
     return "-" if ratio is None else f"{units.digits(100 * ratio)} %"
 
 
-def spread_text(found) -> str:
-    if found.ratio is None:
-        return "-"
-    interval = found.interval
-    return units.digits(found.ratio) + (
-        f" [{units.digits(interval.low)}, {units.digits(interval.high)}]"
-        if interval else "")
-
-
 def slower_in(blocked) -> str:
     """38 of 40: how often, whatever the size of the difference."""
     return f"{blocked.longer_count} of {blocked.pairs}"
-
-
-def _ratio_text(analysis):
-    if analysis.ratio is None:
-        return "-"
-    interval = analysis.ratio_interval
-    return f"{analysis.ratio:.4f}" + (
-        f" [{interval.low:.4f}, {interval.high:.4f}]" if interval else "")
 
 
 def p_text(p_value) -> str:

@@ -13,11 +13,10 @@ from trials.record.design import AS_IS, CONTROL, REFERENCE
 from trials.statistics import comparison, descriptive
 from trials.statistics.racing import is_sample
 
-_TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1, "ns"))
-_SIZES = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "bytes"))
 # What a row takes from a trial's measures.
-_MEASURES = (("user", "user_ns", _TIMES), ("system", "system_ns", _TIMES),
-             ("memory", "max_rss_bytes", _SIZES))
+_MEASURES = (("user", "user_ns", units.DURATIONS),
+             ("system", "system_ns", units.DURATIONS),
+             ("memory", "max_rss_bytes", units.SIZES))
 
 
 class _Row:
@@ -112,8 +111,11 @@ def _label(scenario, rows) -> str:
 def _cells(row, has_count, compared, measured, seed) -> list:
     summary = descriptive.summarise(row.samples_ns, seed)
     return [row.label, *([str(len(row.trials))] if has_count else []),
-            _scaled(summary.median_ns, _TIMES, summary.median_interval_ns),
-            _ratio(compared.main) if compared else "1",
+            _scaled(summary.median_ns, units.DURATIONS,
+                    summary.median_interval_ns),
+            units.with_interval(compared.main.ratio,
+                                compared.main.ratio_interval)
+            if compared else "1",
             *(_scaled(statistics.median(_measures(row, name)), scales)
               if _measures(row, name) else "-"
               for _, name, scales in measured)]
@@ -126,11 +128,9 @@ def _measures(row, name) -> list:
 
 def _scaled(value, scales, interval=None) -> str:
     """The value, and its interval, in the unit that suits the value."""
-    scale, unit = next(one for one in scales if value >= one[0]
-                       or one is scales[-1])
-    return f"{_digits(value / scale)} {unit}" + (
-        f" [{_digits(interval.low / scale)}, {_digits(interval.high / scale)}]"
-        if interval else "")
+    size, name = units.unit_of(value, scales)
+    return units.with_interval(value, interval,
+                               lambda each: _digits(each / size), f" {name}")
 
 
 def _digits(value) -> str:
@@ -138,15 +138,6 @@ def _digits(value) -> str:
     if not value:
         return "0"
     return f"{value:.{0 if value >= 99.95 else 1 if value >= 9.995 else 2}f}"
-
-
-def _ratio(analysis) -> str:
-    interval = analysis.ratio_interval
-    if analysis.ratio is None:
-        return "-"
-    return units.digits(analysis.ratio) + (
-        f" [{units.digits(interval.low)}, {units.digits(interval.high)}]"
-        if interval else "")
 
 
 def _sentences(rows, found) -> list:

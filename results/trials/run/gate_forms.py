@@ -40,11 +40,8 @@ def cells(each) -> list:
 
 
 def change_words(change) -> str:
-    words = units.change(change.ratio)
-    if change.interval:
-        words += (f" [{100 * (change.interval.low - 1):+.2f}, "
-                  f"{100 * (change.interval.high - 1):+.2f}]")
-    return words
+    return units.with_interval(change.ratio, change.interval, lambda ratio:
+                               f"{100 * (ratio - 1):+.2f}", " %")
 
 
 def reason(each, result) -> str | None:
