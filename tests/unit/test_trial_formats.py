@@ -61,9 +61,10 @@ SMALL = {
 class Formats(unittest.TestCase):
     def render(self, folder, what):
         study = Study(store.read(str(folder)))
-        for kind in BLINKREPORT.FORMATS:
+        for kind, function in BLINKREPORT.FORMATS["report"].items():
             with self.subTest(record=what, format=kind):
-                self.assertTrue(BLINKREPORT.render(study, kind).endswith("\n"))
+                self.assertTrue(BLINKREPORT.made_into(
+                    study, "report", function).endswith("\n"))
         with self.subTest(record=what, format="compare"):
             result = changes.compare(study, study)
             self.assertTrue(changes.text(result))

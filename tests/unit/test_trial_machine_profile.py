@@ -66,8 +66,20 @@ def shown(how, **options):
         return how(profile_samples.make(folder, **options))
 
 
+def text_of(folder):
+    return profile_table.text(machine_profile.read(folder))
+
+
+def csv_of(folder):
+    return profile_table.csv(machine_profile.read(folder))
+
+
+def page_text_of(folder):
+    return profile_page.render(machine_profile.read(folder))
+
+
 def page_of(**options):
-    return Page(shown(profile_page.render, **options))
+    return Page(shown(page_text_of, **options))
 
 
 class Figures(Folder):
@@ -120,7 +132,7 @@ class Figures(Folder):
         self.assertIn(
             ("slowest drive", "/dev/sdb: 98.00 MB/s, the fastest 143.0 MB/s"),
             headline_figures.rows(found))
-        self.assertRegex(profile_table.text(self.folder),
+        self.assertRegex(text_of(self.folder),
                          r"/dev/sdb +98 \[97, 99\]")
 
     def test_blocks_are_of_the_area_that_has_them(self):
@@ -181,7 +193,7 @@ class Figures(Folder):
         self.assertEqual([MIB], [at for at, _ in found.memory[0].points])
 
     def test_table_of_nodes_has_a_row_for_each_pair(self):
-        text = shown(profile_table.text)
+        text = shown(text_of)
         rows = [line for line in text.splitlines()
                 if " of node " in line]
         self.assertEqual(
@@ -192,7 +204,7 @@ class Figures(Folder):
             self.assertRegex(row, r"100 %$")
 
     def test_codecs_have_rates_and_what_they_leave(self):
-        row = next(line for line in shown(profile_table.text).splitlines()
+        row = next(line for line in shown(text_of).splitlines()
                    if line.startswith("lz4, ascii records: decompress"))
         self.assertRegex(row, r" +2\.[0-9]+ \[.*\] +41 % of 16\.00 MiB stored$")
 
@@ -406,7 +418,7 @@ class Tables(Folder):
         for options in ({}, {"hosts": tuple(
                 f"node{i:02}.a.long.name.example.org:7300"
                 for i in range(2, 17))}):
-            text = shown(profile_table.text, **options)
+            text = shown(text_of, **options)
             self.assertLessEqual(max(map(len, text.splitlines())), 100)
             self.assertIn("100.1 to 49.61 MB/s", text)
 
@@ -417,21 +429,21 @@ class Tables(Folder):
                 "begin_unix_ns": 0, "after": None, "changed": [], "before": {
                     "facts": {"switch": 40 * "long ", "GPU": "\x1b"}}}]}, file)
         self.write(measure())
-        text = profile_table.text(self.folder)
+        text = text_of(self.folder)
         self.assertRegex(text, r"^facts    switch: long long")
         self.assertLessEqual(max(map(len, text.splitlines())), 100)
         self.assertNotIn("\x1b", text)
-        self.assertIn("switch", profile_page.render(self.folder))
+        self.assertIn("switch", page_text_of(self.folder))
 
     def test_text_says_what_was_not_measured(self):
-        text = shown(profile_table.text, without=("disk", "network"))
+        text = shown(text_of, without=("disk", "network"))
         self.assertIn("Not measured:\n  disk rate: fio is not installed\n"
                       "  round trip: node b:7300: no answer\n", text)
 
     def test_csv_has_every_sample(self):
         options = {"without": ("network",)}
         lines = shown(measurements.read, **options)
-        text = shown(profile_table.csv, **options)
+        text = shown(csv_of, **options)
         rows = list(csv.DictReader(io.StringIO(text)))
         found = {}
         for row in rows:
@@ -544,10 +556,10 @@ class Pages(Folder):
             measure("extents", "/empty", [0], extents=[]),
             measure("network", "round trip", [1]),
             measure("network", "throughput", [0]))
-        page = Page(profile_page.render(self.folder))
+        page = Page(page_text_of(self.folder))
         self.assertEqual(18, len(page.pictures()))
         self.assertIn("places not told", page.text)
-        self.assertIn("places not told", profile_table.text(self.folder))
+        self.assertIn("places not told", text_of(self.folder))
 
     def test_text_of_a_record_is_never_markup(self):
         lines = shown(measurements.read)
@@ -555,18 +567,18 @@ class Pages(Folder):
                              if line["part"] in ("extents", "start")
                              else line["what"]} for line in lines),
                    measure("disk", "rate", why=NASTY))
-        page = Page(profile_page.render(self.folder))
+        page = Page(page_text_of(self.folder))
         self.assertEqual([], page.outside())
         self.assertEqual(24, len(page.pictures()))
         self.assertNotIn("\x1b", page.source)
-        self.assertNotIn("\x1b", profile_table.text(self.folder))
+        self.assertNotIn("\x1b", text_of(self.folder))
 
     def test_a_file_in_many_pieces_is_small(self):
         rng = random.Random(3)
         pieces = profile_samples.extents(
             [(rng.randrange(GIB) * 512, 4096) for _ in range(30_000)])
         self.write(measure("extents", "/f", [1], extents=pieces))
-        self.assertLess(len(profile_page.render(self.folder)), 1_000_000)
+        self.assertLess(len(page_text_of(self.folder)), 1_000_000)
 
 
 class Drawing(unittest.TestCase):

@@ -25,8 +25,7 @@ _METHOD = (
 )
 
 
-def render(folder) -> str:
-    found = machine_profile.read(folder)
+def render(found) -> str:
     pictures = {p.name: p for p in profile_plots.pictures(found)}
     return frame.document(_TITLE, "".join((
         _header(found), _headline_figures(found), _doubts(found),

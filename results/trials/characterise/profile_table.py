@@ -15,8 +15,7 @@ from trials.report import machine_facts
 from trials.report.table import as_csv
 
 
-def text(folder) -> str:
-    found = machine_profile.read(folder)
+def text(found) -> str:
     before = machine_facts.before(found.environment)
     known = [textwrap.fill(units.printable(f"{name:9}{words}"), width(),
                            subsequent_indent=" " * 9)
@@ -202,9 +201,8 @@ class Tables:
 _PLAIN = ("part", "what", "host", "unit", "sample", "value", "why")
 
 
-def csv(folder) -> str:
-    lines = machine_profile.read(folder).lines
-    rows = [row for line in lines for row in _rows(line)]
+def csv(found) -> str:
+    rows = [row for line in found.lines for row in _rows(line)]
     settings = dict.fromkeys(key for row in rows for key in row
                              if key not in _PLAIN)
     return as_csv(rows, [*_PLAIN, *settings])
