@@ -27,26 +27,21 @@ _METHOD = (
 
 def render(found) -> str:
     pictures = {p.name: p for p in profile_plots.pictures(found)}
-    return frame.document(_TITLE, "".join((
-        _header(found), _headline_figures(found), _doubts(found),
+    return frame.document(
+        _TITLE, machine_facts.begun_unix_ns(found.environment),
+        ", ".join(filter(None, (
+            machine_facts.summary(machine_facts.before(found.environment)),
+            f"{len(found.lines)} measurements"))),
+        _headline_figures(found), _doubts(found),
         *[_topic(found, name, pictures.get(name))
           for name in machine_profile.TOPICS],
         frame.environment(found.environment,
                           "the machine, before the last session"),
         markup.section("method", "Method",
-                       *map(markup.paragraph, _METHOD)))))
+                       *map(markup.paragraph, _METHOD)))
 
 
 # --- what stands first --------------------------------------------------------
-
-def _header(found):
-    known = machine_facts.summary(machine_facts.before(found.environment))
-    begins = [session["begin_unix_ns"] for session
-              in machine_facts.sessions(found.environment)]
-    count = f"{len(found.lines)} measurements"
-    return frame.header(_TITLE, max(begins, default=None),
-                        f"{known}, {count}" if known else count)
-
 
 def _headline_figures(found):
     return markup.table(

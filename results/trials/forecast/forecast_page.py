@@ -18,8 +18,9 @@ _METHOD = (
 
 def render(report) -> str:
     pictures = {p.name: p for p in forecast_plots.pictures(report)}
-    return frame.document(_TITLE, "".join((
-        _header(report), _forecasts(report), _doubts(report),
+    return frame.document(
+        _TITLE, machine_facts.begun_unix_ns(report.environment),
+        report.machine or "a machine", _forecasts(report), _doubts(report),
         *(_topic(pictures[name]) for name in ("exchange", "stages")
           if name in pictures),
         _measured(report, pictures.get("measured")),
@@ -29,14 +30,7 @@ def render(report) -> str:
         frame.environment(report.environment,
                           "the machine, before the last session"),
         markup.section("method", "Method",
-                       *map(markup.paragraph, _METHOD)))))
-
-
-def _header(report):
-    begins = [session["begin_unix_ns"] for session
-              in machine_facts.sessions(report.environment)]
-    return frame.header(_TITLE, max(begins, default=None),
-                        report.machine or "a machine")
+                       *map(markup.paragraph, _METHOD)))
 
 
 def _forecasts(report):

@@ -14,11 +14,11 @@ _KINDS = {"not built": "bad", "opposite sign": "doubtful",
 
 def render(found) -> str:
     pictures = figures.by_document(found)
-    return frame.document(_TITLE, "".join((
-        frame.header(_TITLE, None, "; ".join(claims_table.summary(found))),
+    return frame.document(
+        _TITLE, None, "; ".join(claims_table.summary(found)),
         markup.paragraph(claims_table.LEGEND),
         *(_document(document, answered, pictures)
-          for document, answered in found.documents))))
+          for document, answered in found.documents))
 
 
 def _document(document, answered, pictures):

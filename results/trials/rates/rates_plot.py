@@ -78,9 +78,6 @@ def _steps(axes, edges, unit, tint, of_flow):
 
 
 def render(found) -> str:
-    return frame.document(_TITLE, "".join((
-        frame.header(_TITLE, None, found.path),
-        markup.section("rates", "Rates over time",
-                       frame.figure(picture(found)),
-                       markup.table("what was moved", rates.HEADINGS,
-                                    rates.rows(found))))))
+    return frame.document(_TITLE, None, found.path, markup.section(
+        "rates", "Rates over time", frame.figure(picture(found)),
+        markup.table("what was moved", rates.HEADINGS, rates.rows(found))))

@@ -11,23 +11,20 @@ from trials.machine import environment as machine
 from trials.report import machine_facts, markup, stylesheet
 
 
-def document(title, body) -> str:
+def document(title, unix_ns, words, *parts) -> str:
+    """`unix_ns`: when, or None; `words` stand below the title."""
+    if unix_ns is not None:
+        when = datetime.fromtimestamp(unix_ns // 10**9, timezone.utc)
+        words = f"{when:%Y-%m-%d %H:%M} UTC, {words}"
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n'
         '<meta charset="utf-8">\n<meta name="viewport" '
         'content="width=device-width, initial-scale=1">\n'
         f"<title>{markup.text(title)}</title>\n"
         f"<style>{stylesheet.TEXT}</style>\n</head>\n<body>\n<main>\n"
-        f"{body}</main>\n</body>\n</html>\n")
-
-
-def header(title, unix_ns, words) -> str:
-    """`unix_ns`: when, or None."""
-    if unix_ns is not None:
-        when = datetime.fromtimestamp(unix_ns // 10**9, timezone.utc)
-        words = f"{when:%Y-%m-%d %H:%M} UTC, {words}"
-    return (f"<header>\n<h1>{markup.text(title)}</h1>\n"
-            f"{markup.paragraph(words, 'muted')}</header>\n")
+        f"<header>\n<h1>{markup.text(title)}</h1>\n"
+        f"{markup.paragraph(words, 'muted')}</header>\n"
+        f"{''.join(parts)}</main>\n</body>\n</html>\n")
 
 
 def figure(picture) -> str:

@@ -40,6 +40,12 @@ def before(environment) -> dict:
     return known[-1]["before"] if known else {}
 
 
+def begun_unix_ns(environment):
+    """When the last session began; None of no session."""
+    return max((session["begin_unix_ns"] for session in sessions(environment)),
+               default=None)
+
+
 def summary(described) -> str:
     """"AMD EPYC, CPUs 0-1, Linux 6.18.0", of what is known."""
     cpus, kernel = at(described, "cpu.online"), at(described, "kernel.release")

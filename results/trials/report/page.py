@@ -17,9 +17,11 @@ from trials.statistics.spread import NARROWER, WIDER
 
 
 def render(study) -> str:
-    title = _title(study)
-    return frame.document(title, "".join((
-        _header(study, title), _results(study), _doubts(study),
+    design = study.design
+    return frame.document(
+        _title(study), design["created_unix_ns"],
+        f"blinksort {design['program_version']}, run {design['run_id']}",
+        _results(study), _doubts(study),
         *[markup.section(picture.name, picture.title, frame.figure(picture))
           for picture in plots.pictures(study)],
         markup.section("statistics", "Statistics", *[
@@ -30,7 +32,7 @@ def render(study) -> str:
             page_tables.comparisons(study, s) for s in study.scenarios],
             page_tables.skipped(study)),
         _costs(study), _circumstances(study),
-        _environment(study), _reproduction(study), _method(study))))
+        _environment(study), _reproduction(study), _method(study))
 
 
 # --- what stands first --------------------------------------------------------
@@ -53,13 +55,6 @@ def _machines(study):
     kinds = dict.fromkeys(machine_facts.summary(nodes.get(host))
                           for host in hosts)
     return "; ".join(filter(None, kinds))
-
-
-def _header(study, title):
-    design = study.design
-    return frame.header(
-        title, design["created_unix_ns"],
-        f"blinksort {design['program_version']}, run {design['run_id']}")
 
 
 def _results(study):
