@@ -43,15 +43,19 @@ class Plot:
 
     panels: list
     x_words: str
-    # "rate" or "time", and the unit: (its size, its name).
-    y_words: str
-    unit: tuple
+    # "rate" or "time", and the unit: (its size, its name); None: that of rates.
+    y_words: str = "rate"
+    unit: tuple | None = None
     # (name, bytes) of sizes to be marked.
     marks: list = field(default_factory=list)
     # {name of a curve: how its line is drawn} of those that are not as usual.
     lines: dict = field(default_factory=dict)
     # Writes what stands on the x axis.
     place: Callable = text_format.short_size
+
+    def __post_init__(self):
+        self.unit = self.unit or text_format.rate_unit(
+            text_format.largest(self.curves))
 
     @property
     def curves(self):
@@ -87,7 +91,6 @@ def _panel(figure, plot, panel, left, top, panel_px):
     style.title(figure, left, top, panel.title)
     top += _TITLE_PX + (14 if plot.marks else 0)
     axes = style.panel(figure, left, top, panel_px, _PANEL_PX)
-    style.only_ticks(axes, "left", "bottom")
     _x_axis(axes, plot, panel_px)
     _y_axis(axes, plot)
     _marks(axes, plot)

@@ -26,7 +26,6 @@ def draw_rates(profile, rate_unit, width_px):
     figure = style.canvas(width_px, 12 + _PANEL_PX + _FOOT_PX)
     axes = style.panel(figure, _LEFT_PX, 12,
                        width_px - _LEFT_PX - _RIGHT_PX, _PANEL_PX)
-    style.only_ticks(axes, "left", "bottom")
     unit, name = rate_unit
     places = profile.positions
     _place_axis(axes, *_ends(profile))

@@ -42,64 +42,58 @@ def _picture(topic, caption, description, draw):
     return Picture(topic, TITLES[topic], caption, description, draw)
 
 
-def _of_curves(topic, plot, caption):
+def _of_curves(topic, panels, x_words, caption, *axis):
+    """`panels`: (title, curves) of each; `axis`: as Plot takes them, unless it
+    is one of rates."""
+    panels = [Panel(title, group) for title, group in panels if group]
+    if not panels:
+        return None
+    plot = Plot(panels, x_words, *axis)
     return _picture(
         topic, caption,
         "; ".join(f"{panel.title}: {text_format.curve_words(curve, plot.unit)}"
-                  for panel in plot.panels for curve in panel.curves),
+                  for panel in panels for curve in panel.curves),
         lambda width_px: curves.draw(plot, width_px))
 
 
 # --- memory -------------------------------------------------------------------
 
 def _memory(profile):
-    if not profile.memory:
-        return None
-    plot = Plot([Panel(*each) for each in profile.by_threads(profile.memory)],
-                "area of each thread, bytes", "rate",
-                text_format.rate_unit(text_format.largest(profile.memory)))
-    return _of_curves("memory", plot, (
+    return _of_curves(
+        "memory", profile.by_threads(profile.memory),
+        "area of each thread, bytes",
         "How fast memory is gone over in order, and in lines of 64 bytes in "
-        f"any order, by how much of it there is. {_SPREAD}"))
+        f"any order, by how much of it there is. {_SPREAD}")
 
 
 def _threads(profile):
-    if not profile.thread_rates:
-        return None
-    area = text_format.size_words(profile.thread_area_bytes)
-    plot = Plot([Panel(f"area of {area} for each thread",
-                       profile.thread_rates)], "threads", "rate",
-                text_format.rate_unit(
-                    text_format.largest(profile.thread_rates)))
-    return _of_curves("threads", plot, (
+    area = text_format.size_words(profile.thread_area_bytes or 0)
+    return _of_curves(
+        "threads", [(f"area of {area} for each thread", profile.thread_rates)],
+        "threads",
         "All threads at once, each on a CPU of its own: where a curve is flat "
-        f"more threads have no more of the memory. {_SPREAD}"))
+        f"more threads have no more of the memory. {_SPREAD}")
 
 
 def _blocks(profile):
-    if not profile.blocks:
-        return None
-    area = text_format.size_words(profile.blocks_area_bytes)
-    plot = Plot([Panel(*each) for each in profile.by_threads(profile.blocks)],
-                "block, bytes", "rate",
-                text_format.rate_unit(text_format.largest(profile.blocks)))
-    return _of_curves("blocks", plot, (
+    area = text_format.size_words(profile.blocks_area_bytes or 0)
+    return _of_curves(
+        "blocks", profile.by_threads(profile.blocks), "block, bytes",
         f"Blocks of an area of {area} for each thread, one behind the other "
         "and in any order: how large one must be before its place does not "
-        f"matter. {_SPREAD}"))
+        f"matter. {_SPREAD}")
 
 
 def _access(profile):
-    if not profile.access:
-        return None
     caches = profile.caches()
-    plot = Plot([Panel("one line after the other", profile.access)],
-                "area of each thread, bytes", "time", (1, "ns"), caches)
     more = (" Dashed lines are the caches' sizes, as the system has them."
             if caches else "")
-    return _of_curves("access", plot, (
+    return _of_curves(
+        "access", [("one line after the other", profile.access)],
+        "area of each thread, bytes",
         "How long a line takes when its address was in the line before: each "
-        f"step is the end of a cache. {_SPREAD}{more}"))
+        f"step is the end of a cache. {_SPREAD}{more}",
+        "time", (1, "ns"), caches)
 
 
 def _codec(profile):
@@ -111,19 +105,15 @@ def _codec(profile):
 # --- disk ---------------------------------------------------------------------
 
 def _transfers(profile):
-    if not profile.transfers:
-        return None
-    found = [curve for each in profile.transfers.values() for curve in each]
     device = profile.device or "device"
-    plot = Plot([Panel(name.replace("the device", device)
-                       .replace("on it", f"on {device}"), each)
-                 for name, each in profile.transfers.items()],
-                "transfer, bytes", "rate",
-                text_format.rate_unit(text_format.largest(found)))
-    return _of_curves("transfers", plot, (
+    return _of_curves(
+        "transfers", [
+            (name.replace("the device", device).replace("on it",
+                                                        f"on {device}"), each)
+            for name, each in profile.transfers.items()], "transfer, bytes",
         "One transfer at a time, past the page cache; of many files, each "
         "write is to the next one, and nothing of them was written before. "
-        f"{_TRANSFER_SPREAD}"))
+        f"{_TRANSFER_SPREAD}")
 
 
 def _positions(profile):
@@ -147,16 +137,13 @@ def _positions(profile):
 
 
 def _surface(profile):
-    if not profile.surface:
-        return None
-    plot = Plot([Panel(profile.device or "device", profile.surface)],
-                "transfer, bytes", "rate",
-                text_format.rate_unit(text_format.largest(profile.surface)))
-    return _of_curves("surface", plot, (
+    return _of_curves(
+        "surface", [(profile.device or "device", profile.surface)],
+        "transfer, bytes",
         "Reads in any order, one at a time, from each place on: the first is "
         "at the rim of a rotating disk, the last at the spindle. How large a "
         "transfer must be before the way to it does not matter. "
-        f"{_TRANSFER_SPREAD}"))
+        f"{_TRANSFER_SPREAD}")
 
 
 def _files(profile):

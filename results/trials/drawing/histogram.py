@@ -124,7 +124,6 @@ class Row:
         axes.set_xlabel(f"time, {self.axis.unit}")
 
     def _bars(self, axes):
-        style.only_ticks(axes, "left", "bottom")
         axes.set_xlim(self.axis.limits)
         scale, tint = self.axis.scale, self.shown.tint
         bins = bin_edges(self.inside / scale, self.axis.limits)
@@ -146,7 +145,6 @@ class Row:
                    -3 / self.plot_px, color=tint)
 
     def _draw_shares(self, axes):
-        style.only_ticks(axes, "left", "bottom")
         ordered = np.sort(self.shown.values_ns) / self.axis.scale
         shares = 100 * np.arange(1, len(ordered) + 1) / len(ordered)
         axes.step([self.axis.limits[0], *ordered], [0, *shares], where="post",

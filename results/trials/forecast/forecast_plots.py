@@ -103,7 +103,6 @@ def _draw_measured(rows, width_px):
     legend_px = 0 if beside else _LEGEND_ROW_PX * len(_LIMITS)
     figure = style.canvas(width_px, 8 + side + _FOOT_PX + legend_px)
     axes = style.panel(figure, _LEFT_PX, 8, side, side)
-    style.only_ticks(axes, "left", "bottom")
     times = [ns / 1e6 for row in rows
              for ns in (row.measured_ns, row.predicted_ns)]
     for axis, words in ((axes.xaxis, "measured, ms"),

@@ -53,7 +53,6 @@ def _draw(found, width_px):
         moved = sum(rate.moved_bytes for rate in of_flow.values())
         style.title(figure, _LEFT_PX, top, f"{flow}: {units.size(moved)}",
                     _TINTS[flow])
-        style.only_ticks(axes, "left", "bottom")
         axes.tick_params(labelbottom=number == len(found.flows) - 1)
         _steps(axes, edges, unit, _TINTS[flow], list(of_flow.values()))
         axes.set_xlim(begin / unit, end / unit)

@@ -46,7 +46,6 @@ class Panel:
         axes = style.panel(
             figure, _LEFT_PX, top + _TITLE_PX + _WORDS_PX,
             self.width_px - _LEFT_PX - _RIGHT_PX, _PANEL_PX)
-        style.only_ticks(axes, "left", "bottom")
         label = self._show_noise_axis(axes)
         axes.set_ylim(self.limits)
         self._limits(axes)

@@ -105,7 +105,6 @@ class RunSequence:
         axes = style.panel(
             figure, _LEFT_PX, top + self.head_px,
             self.width_px - _LEFT_PX - _RIGHT_PX, _PANEL_PX)
-        style.only_ticks(axes, "left", "bottom")
         axes.set_xlim(-0.5, max(1, len(self.study.run.trials)) - 0.5)
         axes.set_ylim(self.limits)
         self._boundaries(axes)

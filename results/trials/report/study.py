@@ -19,6 +19,7 @@ import numpy as np
 
 from trials.record import noise
 from trials.record.design import AS_IS, CONTROL, REFERENCE, VARIANT
+from trials.report import machine_facts
 from trials.statistics import descriptive, racing, spread
 from trials.statistics.comparison import Comparison, compare, holm
 from trials.statistics.dependence import Dependence, dependence
@@ -205,7 +206,8 @@ class Study:
     def changes(self) -> list:
         """(session, change): what was otherwise when a session ended."""
         return [(number, change)
-                for number, session in enumerate(self._environment_sessions())
+                for number, session in enumerate(
+                    machine_facts.sessions(self.run.environment))
                 for change in session.get("changed") or []]
 
     @property
@@ -222,10 +224,6 @@ class Study:
 
     def _role(self, scenario, role):
         return next((g for g in self.of(scenario) if g.role == role), None)
-
-    def _environment_sessions(self):
-        environment = self.run.environment or {}
-        return environment.get("sessions") or []
 
     def _make_groups(self):
         return {
@@ -307,7 +305,7 @@ class Study:
     def _session_starts(self):
         """Numbers of the trials that were the first of a resumed session."""
         starts = []
-        for session in self._environment_sessions()[1:]:
+        for session in machine_facts.sessions(self.run.environment)[1:]:
             begin_ns = session["begin_unix_ns"]
             first = next((t["trial"] for t in self.run.trials
                           if t["begin_unix_ns"] >= begin_ns), None)

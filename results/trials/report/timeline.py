@@ -114,7 +114,6 @@ class Timeline:
         style.write(figure, left + 14, top, text, fontsize=style.SMALL_PX)
 
     def _draw_ranks(self, axes):
-        style.only_ticks(axes, "left", "bottom")
         axes.spines["left"].set_visible(False)
         first = min(rank[0].begin_ns for rank in self.ranks)
         last = max(rank[-1].begin_ns + rank[-1].length_ns
