@@ -110,50 +110,31 @@ def process_rank(timed: Timed, said: dict) -> dict:
     return {
         "rank": 0, "host": None, "exit_status": timed.exit_status,
         "process_ns": timed.whole_ns, "elapsed_ns": said.get("elapsed_ns"),
-        **{name: timed.measures[name] for name in USAGE},
+        **figures(timed.measures, USAGE),
         "threads": said.get("threads"), "io": said.get("io"),
         "begin_ns": 0, "clock_bound_ns": None,
         "phases_ns": said.get("phases_ns"), "exchange": None,
         "external": external_of(said.get("external"))}
 
 
-def whole(value) -> int | None:
-    return value if type(value) is int and value >= 0 else None
-
-
-def external_of(said) -> dict | None:
+def external_of(said: dict | None) -> dict | None:
     """What a sort beyond memory says of itself, each pass beside what was
     predicted of it; None of a sort in memory."""
-    if not isinstance(said, dict):
+    if not said:
         return None
-    predicted = {one.get("pass"): one for one in dicts(
-        said.get("predicted_passes"))}
-    return {**{name: whole(said.get(name)) for name in EXTERNAL_FIGURES},
-            "passes": [external_pass(one, predicted.get(one.get("pass"), {}))
-                       for one in dicts(said.get("passes"))]}
+    predicted = {one["pass"]: one["ns"]
+                 for one in said.get("predicted_passes") or ()}
+    return {**figures(said, EXTERNAL_FIGURES), "passes": [
+        {"pass": one["pass"], **figures(one, PASS_FIGURES),
+         "predicted_ns": predicted.get(one["pass"]), "stages": [
+             {"stage": stage["stage"], **figures(stage, STAGE_FIGURES),
+              "waits": stage["waits"]} for stage in one["stages"]]}
+        for one in said["passes"]]}
 
 
-def dicts(value) -> list[dict]:
-    return [one for one in value if isinstance(one, dict)] \
-        if isinstance(value, list) else []
-
-
-def external_pass(said: dict, predicted: dict) -> dict:
-    return {"pass": str(said.get("pass")),
-            **{name: whole(said.get(name)) for name in PASS_FIGURES},
-            "predicted_ns": whole(predicted.get("ns")),
-            "stages": [external_stage(one)
-                       for one in dicts(said.get("stages"))]}
-
-
-def external_stage(said: dict) -> dict:
-    waits = said.get("waits")
-    return {"stage": str(said.get("stage")),
-            **{name: whole(said.get(name)) for name in STAGE_FIGURES},
-            "waits": {cause: {name: whole(one.get(name))
-                              for name in ("ns", "count")}
-                      for cause, one in waits.items() if isinstance(one, dict)}
-            if isinstance(waits, dict) else {}}
+def figures(said: dict, names) -> dict:
+    """These members of a document; None for one that it lacks."""
+    return {name: said.get(name) for name in names}
 
 
 def node_ranks(nodes: list[dict], reported: list[dict]) -> list[dict]:
@@ -165,24 +146,19 @@ def node_ranks(nodes: list[dict], reported: list[dict]) -> list[dict]:
 
 
 def node_rank(node: dict, said: dict, reported: dict) -> dict:
-    rank = {"rank": node["rank"], "host": node["host"],
-            "exit_status": node.get("status"),
-            "process_ns": node.get("elapsed_ns"),
-            "elapsed_ns": said.get("elapsed_ns")}
-    for key in ("user_ns", "system_ns", "max_rss_bytes"):
-        rank[key] = node.get(key)
-    for key in ("minor_faults", "major_faults", "voluntary_switches",
-                "involuntary_switches", "threads", "io"):
-        rank[key] = said.get(key)
-    for key in MPI_FIGURES:
-        rank[key] = whole(said.get(key))
-    rank["begin_ns"] = reported.get("begin_ns")
-    rank["clock_bound_ns"] = reported.get("clock_bound_ns")
-    rank["external"] = external_of(said.get("external"))
-    rank["phases_ns"] = cluster_phases(reported)
-    rank["exchange"] = {key: reported[key] for key in EXCHANGE_COUNTERS} \
-        if reported else None
-    return rank
+    return {
+        "rank": node["rank"], "host": node["host"],
+        "exit_status": node.get("status"),
+        "process_ns": node.get("elapsed_ns"),
+        "elapsed_ns": said.get("elapsed_ns"),
+        # Daemons measure the first three.
+        **figures(node, USAGE[:3]), **figures(said, USAGE[3:]),
+        **figures(said, ("threads", "io", *MPI_FIGURES)),
+        **figures(reported, ("begin_ns", "clock_bound_ns")),
+        "external": external_of(said.get("external")),
+        "phases_ns": cluster_phases(reported),
+        "exchange": {key: reported[key] for key in EXCHANGE_COUNTERS}
+        if reported else None}
 
 
 def cluster_phases(reported: dict) -> dict | None:
