@@ -27,7 +27,7 @@ class MemoryCgroups(unittest.TestCase):
             file.write(text)
 
     def said(self, cgroup, name):
-        return memory_cgroup.read(f"{cgroup.folder}/{name}").strip()
+        return memory_cgroup.read(f"{cgroup.folder}/{name}")
 
     def test_version_1(self):
         self.put("proc/mounts", "none /sys/cpu cgroup rw,cpu 0 0\n"

@@ -20,15 +20,6 @@ READ_SECTORS_FIELD = 2
 WRITTEN_SECTORS_FIELD = 6
 
 
-def contents(path: str) -> Optional[bytes]:
-    """All of a file of /proc or /sys; None if it is not there."""
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError:
-        return None
-
-
 def total(values) -> Optional[int]:
     """The sum of those that are known; None if none is."""
     known = [value for value in values if value is not None]
@@ -38,36 +29,36 @@ def total(values) -> Optional[int]:
 # --- one file each ------------------------------------------------------------
 
 
-def of_udp(snmp: Optional[bytes]) -> Dict[str, int]:
+def of_udp(snmp: str) -> Dict[str, int]:
     """The heads and the figures of "Udp:" are two lines."""
-    lines = [line.split() for line in (snmp or b"").splitlines()
-             if line.startswith(b"Udp:")]
+    lines = [line.split() for line in snmp.splitlines()
+             if line.startswith("Udp:")]
     if len(lines) != 2:
         return {}
-    return {head.decode(): int(figure)
+    return {head: int(figure)
             for head, figure in zip(lines[0][1:], lines[1][1:])}
 
 
-def of_udp6(snmp6: Optional[bytes]) -> Dict[str, int]:
-    return {head.decode(): int(figure) for head, figure in
-            re.findall(rb"^Udp6(\w+)\s+(\d+)", snmp6 or b"", re.MULTILINE)}
+def of_udp6(snmp6: str) -> Dict[str, int]:
+    return {head: int(figure) for head, figure in
+            re.findall(r"^Udp6(\w+)\s+(\d+)", snmp6, re.MULTILINE)}
 
 
-def of_softnet(text: Optional[bytes]) -> Optional[int]:
+def of_softnet(text: str) -> Optional[int]:
     """Packets that no queue of a CPU had room for."""
     return total(int(line.split()[DROPPED_FIELD], 16)
-                 for line in (text or b"").splitlines())
+                 for line in text.splitlines())
 
 
-def of_stat(text: Optional[bytes]) -> Dict[str, int]:
+def of_stat(text: str) -> Dict[str, int]:
     found = {}
-    for name, rest in re.findall(rb"^(cpu |ctxt|intr)(.*)", text or b"",
+    for name, rest in re.findall(r"^(cpu |ctxt|intr)(.*)", text,
                                  re.MULTILINE):
-        if name == b"cpu ":
+        if name == "cpu ":
             fields = rest.split()
             if len(fields) >= STEAL_FIELD:
                 found["steal_ns"] = int(fields[STEAL_FIELD - 1]) * NS_PER_TICK
-        elif name == b"ctxt":
+        elif name == "ctxt":
             found["context_switches"] = int(rest)
         else:
             # The first is the total, then follow a thousand others.
@@ -75,21 +66,17 @@ def of_stat(text: Optional[bytes]) -> Dict[str, int]:
     return found
 
 
-def of_vmstat(text: Optional[bytes]) -> Optional[int]:
+def of_vmstat(text: str) -> Optional[int]:
     return total(int(pages) for pages in
-                 re.findall(rb"^pswp(?:in|out) (\d+)", text or b"",
+                 re.findall(r"^pswp(?:in|out) (\d+)", text,
                             re.MULTILINE))
 
 
-def of_disk(text: Optional[bytes], field: int) -> Optional[int]:
-    fields = (text or b"").split()
+def of_disk(text: str, field: int) -> Optional[int]:
+    fields = text.split()
     if len(fields) <= field:
         return None
     return int(fields[field]) * disks.SECTOR_BYTES
-
-
-def of_number(text: Optional[bytes]) -> Optional[int]:
-    return int(text) if text and text.strip().isdigit() else None
 
 
 # --- all of them --------------------------------------------------------------
@@ -126,26 +113,28 @@ class Counters:
 
     def read(self) -> Dict[str, Optional[int]]:
         """The totals now."""
-        udp = of_udp(contents(f"{self.proc}/net/snmp"))
-        udp6 = of_udp6(contents(f"{self.proc}/net/snmp6"))
-        stat = of_stat(contents(f"{self.proc}/stat"))
-        drives = [contents(path) for path in self.drives]
+        def text_of(name):
+            return disks.read_text(f"{self.proc}/{name}") or ""
+
+        udp = of_udp(text_of("net/snmp"))
+        udp6 = of_udp6(text_of("net/snmp6"))
+        stat = of_stat(text_of("stat"))
+        drives = [disks.read_text(path) or "" for path in self.drives]
         return {
             "udp_rcvbuf_errors": total(
                 of.get("RcvbufErrors") for of in (udp, udp6)),
             "udp_in_errors": total(of.get("InErrors") for of in (udp, udp6)),
-            "softnet_dropped": of_softnet(
-                contents(f"{self.proc}/net/softnet_stat")),
+            "softnet_dropped": of_softnet(text_of("net/softnet_stat")),
             "context_switches": stat.get("context_switches"),
             "interrupts": stat.get("interrupts"),
             "steal_ns": stat.get("steal_ns"),
             "throttle_events": total(
-                of_number(contents(path)) for path in self.throttle),
+                disks.read_number(path) for path in self.throttle),
             "disk_read_bytes": total(
                 of_disk(text, READ_SECTORS_FIELD) for text in drives),
             "disk_written_bytes": total(
                 of_disk(text, WRITTEN_SECTORS_FIELD) for text in drives),
-            "swapped_pages": of_vmstat(contents(f"{self.proc}/vmstat")),
+            "swapped_pages": of_vmstat(text_of("vmstat")),
         }
 
 

@@ -9,8 +9,9 @@ name of the host only if asked for.
 import os
 import platform
 import re
-from typing import Callable, Dict, Iterable, List, Optional
+from typing import Callable, Iterable, List, Optional
 
+from trials.base.programs import first_line
 from trials.machine import disks, ethernet
 
 # These values differ each time they are read.
@@ -65,10 +66,6 @@ def folded(values: dict):
     if not kinds:
         return None
     return kinds[0] if kinds.count(kinds[0]) == len(kinds) else values
-
-
-def first_line(text: Optional[str]) -> Optional[str]:
-    return text.splitlines()[0] if text else None
 
 
 # --- kernel and CPUs ----------------------------------------------------------
@@ -348,16 +345,13 @@ def of_storage(tree: Tree, paths: Iterable[str]) -> dict:
 
 
 def of_versions(programs) -> dict:
-    versions: Dict[str, Optional[str]] = {}
-    for name in OURS:
-        path = programs.find(name) if programs else None
-        versions[name] = first_line(disks.output_of(path, "--version")) \
-            if path else None
-    for name in ("cp", "sort"):
-        versions[name] = first_line(disks.output_of(name, "--version"))
-    versions["python"] = platform.python_version()
-    versions["libc"] = " ".join(platform.libc_ver()).strip() or None
-    return versions
+    paths = {name: programs.find(name) if programs else None for name in OURS}
+    return {
+        **{name: first_line(disks.output_of(path, "--version") or "")
+           if path else None
+           for name, path in {**paths, "cp": "cp", "sort": "sort"}.items()},
+        "python": platform.python_version(),
+        "libc": " ".join(platform.libc_ver()).strip() or None}
 
 
 def of_tuning(programs) -> Optional[str]:

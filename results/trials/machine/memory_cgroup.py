@@ -12,6 +12,8 @@ import time
 from dataclasses import dataclass
 from typing import List, Optional
 
+from trials.machine import disks
+
 # The kernel takes this for a process beside what the process asks for: tables
 # of pages, rings, what file systems note.  A limit counts it, too.
 KERNEL_BYTES = 16 << 20
@@ -63,11 +65,7 @@ def mounted(controllers: List[str], root: str = "/") -> tuple[str, str]:
 
 def read(path: str) -> str:
     """All of a file; nothing if it is not there."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            return file.read()
-    except OSError:
-        return ""
+    return disks.read_text(path) or ""
 
 
 def write(path: str, value) -> None:
@@ -140,7 +138,7 @@ class MemoryCgroup:
 
     def peak_bytes(self) -> Optional[int]:
         """The most that was taken; None before Linux 5.19 with version 2."""
-        text = read(f"{self.folder}/{self.version.peak}").strip()
+        text = read(f"{self.folder}/{self.version.peak}")
         return int(text) if text.isdigit() else None
 
     def killed(self) -> int:

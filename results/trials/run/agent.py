@@ -33,7 +33,7 @@ from typing import Dict, List
 from trials.base.failure import FAILED, NETWORK, USAGE, Failure, naming
 from trials.base.programs import Programs, first_line
 from trials.base.stdout import print_text
-from trials.machine import counters, environment, noise
+from trials.machine import counters, disks, environment, noise
 from trials.scenario import conditions, inputs
 from trials.scenario.context import Context
 from trials.scenario.place import Place
@@ -69,7 +69,7 @@ def make(options, records, share, kind, path) -> dict:
     made = inputs.make(path, count, kind == "ascii", start, options.programs,
                        options.reuse)
     return {"records": made.records, "bytes": made.bytes,
-            "checksum": made.checksum, "boot_id": text_of(BOOT_ID).strip()}
+            "checksum": made.checksum, "boot_id": disks.read_text(BOOT_ID)}
 
 
 def examine(options, scenario, work) -> dict:
@@ -118,16 +118,8 @@ def watch(options) -> dict:
 
 
 def said(options, path) -> dict:
-    return {"text": text_of(path)}
-
-
-def text_of(path: str) -> str:
     """The output of a rank; one that has not begun has no file."""
-    try:
-        with open(path, "rb") as file:
-            return file.read().decode("utf-8", "replace")
-    except OSError:
-        return ""
+    return {"text": disks.read_text(path) or ""}
 
 
 def remove(options, *paths) -> dict:

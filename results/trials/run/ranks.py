@@ -5,6 +5,7 @@ import base64
 import contextlib
 
 from trials.base.failure import USAGE, Failure
+from trials.machine import disks
 from trials.record.sweep import (RANKS_DEFAULTS, Sweep, ranks_of,
                                  sort_arguments)
 from trials.run import agent, mpirun, output_check, sorter
@@ -136,7 +137,7 @@ class Ranks(Machine):
              *sort_arguments(configuration["parameters"])])
         return sorter.run_ranks(
             command, self._supervisor, timeout_s, [None] * count,
-            lambda: [agent.text_of(self._said_of(rank))
+            lambda: [disks.read_text(self._said_of(rank)) or ""
                      for rank in range(count)])
 
     def _verify(self, scenario: str, result: sorter.Result) -> list[dict]:
