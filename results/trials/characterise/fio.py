@@ -12,13 +12,10 @@ def rate(program, path, pattern, block_bytes, seconds, offset_bytes=0,
     randwrite only where the caller says so.  They are bytes a second, and the
     time of a transfer.  With `files`, the path is that of a folder of so many
     that are named 0, 1 ...; each transfer is of the next one."""
-    command = [
-        program, "--name=blinktrial", "--direct=1",
-        "--ioengine=psync", f"--rw={pattern}", f"--bs={block_bytes}",
-        f"--offset={offset_bytes}", "--time_based=1",
-        f"--runtime={round(1000 * seconds)}ms", "--randrepeat=1",
-        "--norandommap=1",
-        "--allow_file_create=0", "--output-format=json"]
+    command = [*_command(program, block_bytes, seconds, writes),
+               "--name=blinktrial", "--ioengine=psync", f"--rw={pattern}",
+               f"--offset={offset_bytes}", "--randrepeat=1",
+               "--norandommap=1"]
     if files:
         command += [f"--directory={path}", "--filename_format=$filenum",
                     f"--nrfiles={files}", "--file_service_type=roundrobin"]
@@ -26,8 +23,6 @@ def rate(program, path, pattern, block_bytes, seconds, offset_bytes=0,
         command.append(f"--filename={path}")
     if span_bytes:
         command.append(f"--size={span_bytes}")
-    if not writes:
-        command.append("--readonly")
     return _figures(_call(command), "write" if writes else "read")
 
 
@@ -36,19 +31,22 @@ def stream_rate(program, path, ways, block_bytes, depth, seconds,
     """Bytes a second, added up, of jobs that each go through a half of the
     file: the first is read, the second written.  The ways are read, write or
     both; each has `depth` transfers under way, as a sort has."""
-    command = [
-        program, f"--filename={path}", "--direct=1", "--ioengine=libaio",
-        f"--iodepth={depth}", f"--bs={block_bytes}", f"--size={half_bytes}",
-        "--time_based=1", f"--runtime={round(1000 * seconds)}ms",
-        "--allow_file_create=0", "--output-format=json"]
-    if "write" not in ways:
-        command.append("--readonly")
+    command = [*_command(program, block_bytes, seconds, "write" in ways),
+               f"--filename={path}", "--ioengine=libaio",
+               f"--iodepth={depth}", f"--size={half_bytes}"]
     for way in ways:
         offset = half_bytes if way == "write" else 0
         command += [f"--name={way}", f"--rw={way}", f"--offset={offset}"]
     text = _call(command)
     return sum(_job(text, number)[way]["bw_bytes"]
                for number, way in enumerate(ways))
+
+
+def _command(program, block_bytes, seconds, writes):
+    """The command with what all jobs have in common."""
+    return [program, "--direct=1", f"--bs={block_bytes}", "--time_based=1",
+            f"--runtime={round(1000 * seconds)}ms", "--allow_file_create=0",
+            "--output-format=json", *([] if writes else ["--readonly"])]
 
 
 def _call(command):

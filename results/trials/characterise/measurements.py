@@ -37,7 +37,7 @@ from dataclasses import dataclass, field
 from typing import Callable
 
 from trials.base import documents
-from trials.base.failure import FILE, RESOURCES, Failure, naming, of_file
+from trials.base.failure import FILE, RESOURCES, Failure, naming
 from trials.characterise import extents, fio
 from trials.machine import disks, environment
 from trials.record import schema, store
@@ -138,6 +138,14 @@ class Measures:
     def refuse(self, part, what, why, setting=None):
         self.add(part, what, setting or {}, None, [], why=str(why))
 
+    @contextlib.contextmanager
+    def measuring(self, part, what, setting=None):
+        """If the measurement within fails, a line says why."""
+        try:
+            yield
+        except (Failure, ValueError) as failure:
+            self.refuse(part, what, failure, setting)
+
     def close(self):
         os.fsync(self.file.fileno())
         self.file.close()
@@ -218,12 +226,10 @@ def thread_counts(cpus) -> list:
 def _memory_by_node(job, measures):
     """Measure from each node's CPUs, all of them, to each node's memory: one
     pair where there is one node."""
-    try:
+    nodes = []
+    with measures.measuring("memory", "nodes"):
         nodes = _probe(job, "memory", f"--area={64 * KIB}", "--bytes=0",
                        "--threads=1", "--rounds=1")["nodes"]
-    except Failure as failure:
-        measures.refuse("memory", "nodes", failure)
-        return
     for cpu, (to, memory) in itertools.product(nodes, enumerate(nodes)):
         if not cpu["cpus"] or not memory["has_memory"]:
             continue
@@ -248,23 +254,20 @@ def _memory_probe(job, measures, pattern, area, block, threads, on=None):
     if on:
         options += [f"--cpu-node={on['cpu_node']}",
                     f"--memory-node={on['memory_node']}"]
-    try:
+    with measures.measuring("memory", pattern, {
+            "area_bytes": area, "block_bytes": block, "threads": threads} | on):
         found = _probe(job, "memory", *options)
-        on = on | _placed(found)
-    except Failure as failure:
-        measures.refuse("memory", pattern, failure, {
-            "area_bytes": area, "block_bytes": block, "threads": threads} | on)
-        return
-    setting = {key: found[key]
-               for key in ("area_bytes", "block_bytes", "threads")} | on
-    if pattern == "chase":
-        count = found["thread_accesses"]
-        measures.add("memory", pattern, setting, "ns/access",
-                     [round(ns / count, 3) for ns in found["samples_ns"]])
-    else:
-        moved = found["thread_bytes"] * threads
-        measures.add("memory", pattern, setting, "bytes/s",
-                     [round(moved * 1e9 / ns) for ns in found["samples_ns"]])
+        setting = {key: found[key]
+                   for key in ("area_bytes", "block_bytes", "threads")
+                   } | on | _placed(found)
+        if pattern == "chase":
+            count = found["thread_accesses"]
+            measures.add("memory", pattern, setting, "ns/access",
+                         [round(ns / count, 3) for ns in found["samples_ns"]])
+        else:
+            moved = found["thread_bytes"] * threads
+            measures.add("memory", pattern, setting, "bytes/s", [
+                round(moved * 1e9 / ns) for ns in found["samples_ns"]])
 
 
 def _placed(found) -> dict:
@@ -297,24 +300,25 @@ def _codecs(job, measures):
     job.say("codecs")
     for codec, records in itertools.product(CODECS, RECORDS):
         setting = {"codec": codec, "records": records}
-        try:
+        with measures.measuring("codec", codec, setting):
             found = _probe(job, "codec", f"--codec={codec}",
                            *["--binary"] * (records == "binary"),
                            *job.scale.codec_options)
-        except Failure as failure:
-            measures.refuse("codec", codec, failure, setting)
+            _codec(measures, found, setting | {key: found[key] for key in (
+                "block_bytes", "plain_bytes", "stored_bytes")})
+
+
+def _codec(measures, found, setting):
+    for what in ("compress", "decompress"):
+        if what == "decompress" and \
+                found["stored_bytes"] == found["plain_bytes"]:
+            measures.refuse("codec", what, f"{setting['records']} records do "
+                            f"not become smaller by {setting['codec']}",
+                            setting)
             continue
-        setting |= {key: found[key] for key in (
-            "block_bytes", "plain_bytes", "stored_bytes")}
-        for what in ("compress", "decompress"):
-            if what == "decompress" and \
-                    found["stored_bytes"] == found["plain_bytes"]:
-                measures.refuse("codec", what, f"{records} records do not "
-                                f"become smaller by {codec}", setting)
-                continue
-            measures.add("codec", what, setting, "bytes/s", [
-                round(found["plain_bytes"] * 1e9 / ns)
-                for ns in found[f"{what}_ns"]])
+        measures.add("codec", what, setting, "bytes/s", [
+            round(found["plain_bytes"] * 1e9 / ns)
+            for ns in found[f"{what}_ns"]])
 
 
 # --- starting a program ------------------------------------------------------
@@ -325,13 +329,10 @@ def _starts(job, measures):
     for what, command in (("nothing", []),
                           ("blinksort --version", ["--", sorter,
                                                    "--version"])):
-        try:
+        with measures.measuring("start", what):
             found = _probe(job, "spawn", f"--rounds={job.scale.starts}",
                            *command)
-        except Failure as failure:
-            measures.refuse("start", what, failure)
-            continue
-        measures.add("start", what, {}, "ns", found["samples_ns"])
+            measures.add("start", what, {}, "ns", found["samples_ns"])
 
 
 # --- disk --------------------------------------------------------------------
@@ -348,14 +349,11 @@ class Disk:
     def rate(self, what, setting, path, pattern, block, times=1, **options):
         """Measure one, in so many times the usual time, and note it."""
         setting = {"device": self.device} | setting
-        try:
+        with self.measures.measuring("disk", what, setting):
             found = fio.rate(self.program, path, pattern, block,
                              times * self.scale.disk_seconds, **options)
-        except Failure as failure:
-            self.measures.refuse("disk", what, failure, setting)
-            return
-        rate = found.pop("bytes_per_s")
-        self.measures.add("disk", what, setting | found, "bytes/s", [rate])
+            rate = found.pop("bytes_per_s")
+            self.measures.add("disk", what, setting | found, "bytes/s", [rate])
 
     def transfers(self, path, patterns, setting, **options):
         """Measure the rates by transfer size."""
@@ -459,15 +457,14 @@ def _drives(disk, drives):
 def _file_rates(disk, path, writes):
     """Measure through the file system, with a file of ours."""
     try:
-        _write_file(path, disk.scale.file_bytes)
-        disk.transfers(path, ("read", "randread"), {"file": True})
-        _extent_rates(disk, path)
-        if writes:
-            disk.transfers(path, ("write", "randwrite"), {"file": True},
-                           writes=True)
-            _stream_rates(disk, path)
-    except OSError as error:
-        disk.measures.refuse("disk", "rate", of_file(path, error))
+        with disk.measures.measuring("disk", "rate"), naming(path):
+            _write_file(path, disk.scale.file_bytes)
+            disk.transfers(path, ("read", "randread"), {"file": True})
+            _extent_rates(disk, path)
+            if writes:
+                disk.transfers(path, ("write", "randwrite"), {"file": True},
+                               writes=True)
+                _stream_rates(disk, path)
     finally:
         if os.path.exists(path):
             os.unlink(path)
@@ -480,21 +477,18 @@ def _spread_writes(disk, folder):
     room = max(disk.scale.spread_bytes)
     os.mkdir(folder)
     try:
-        free = os.statvfs(folder)
-        count = min(disk.scale.spread_files,
-                    free.f_bavail * free.f_frsize // 2 // room)
-        if count < 2:
-            raise Failure(folder, "has no room for two files", RESOURCES)
-        for block in disk.scale.spread_bytes:
-            _allocate(folder, count, room)
-            disk.rate("spread write",
-                      {"file": True, "files": count, "transfer_bytes": block},
-                      folder, "write", block, times=4, files=count,
-                      span_bytes=count * room, writes=True)
-    except OSError as error:
-        disk.measures.refuse("disk", "spread write", of_file(folder, error))
-    except Failure as failure:
-        disk.measures.refuse("disk", "spread write", failure)
+        with disk.measures.measuring("disk", "spread write"), naming(folder):
+            free = os.statvfs(folder)
+            count = min(disk.scale.spread_files,
+                        free.f_bavail * free.f_frsize // 2 // room)
+            if count < 2:
+                raise Failure(folder, "has no room for two files", RESOURCES)
+            for block in disk.scale.spread_bytes:
+                _allocate(folder, count, room)
+                disk.rate("spread write", {
+                    "file": True, "files": count, "transfer_bytes": block},
+                    folder, "write", block, times=4, files=count,
+                    span_bytes=count * room, writes=True)
     finally:
         shutil.rmtree(folder)
 
@@ -558,9 +552,8 @@ def _extent_rates(disk, path):
 def _extents(job, measures):
     for path in job.files:
         try:
-            found = extents.of_file(path)
-        except OSError as error:
-            raise of_file(path, error) from None
+            with naming(path):
+                found = extents.of_file(path)
         except extents.Unknown as why:
             measures.refuse("extents", path, why)
             continue
@@ -577,30 +570,31 @@ def _extents(job, measures):
 
 def _network(job, measures):
     job.say("network")
-    try:
+    with measures.measuring("network", "round trip"):
         found = _between_nodes(job) if job.hosts else _on_loopback(job)
-    except (Failure, ValueError) as failure:
-        measures.refuse("network", "round trip", failure)
-        return
-    for peer in found["peers"]:
-        setting = {"rank": peer["rank"], "loopback": not job.hosts,
-                   "payload_bytes": found["ping_payload_bytes"],
-                   "lost": peer["lost_pings"]}
-        measures.add("network", "round trip", setting, "ns",
-                     peer["round_trip_ns"], host=peer["host"])
-        for what, by, payload in (
-                ("throughput", "", {"payload_bytes": peer["payload_bytes"]}),
-                ("tcp throughput", "tcp_", {})):
-            arrived, ns = peer[f"{by}arrived_bytes"], peer[f"{by}arrived_ns"]
-            if ns:
-                measures.add("network", what, {
-                    "rank": peer["rank"], "loopback": not job.hosts,
-                    "sent_bytes": found["stream_bytes"],
-                    "arrived_bytes": arrived} | payload, "bytes/s",
-                    [round(arrived * 1e9 / ns)], host=peer["host"])
-        if peer["tcp_why"]:
-            measures.refuse("network", "tcp throughput",
-                            f"{peer['host']}: {peer['tcp_why']}")
+        for peer in found["peers"]:
+            _peer(job, measures, found, peer)
+
+
+def _peer(job, measures, found, peer):
+    setting = {"rank": peer["rank"], "loopback": not job.hosts,
+               "payload_bytes": found["ping_payload_bytes"],
+               "lost": peer["lost_pings"]}
+    measures.add("network", "round trip", setting, "ns",
+                 peer["round_trip_ns"], host=peer["host"])
+    for what, by, payload in (
+            ("throughput", "", {"payload_bytes": peer["payload_bytes"]}),
+            ("tcp throughput", "tcp_", {})):
+        arrived, ns = peer[f"{by}arrived_bytes"], peer[f"{by}arrived_ns"]
+        if ns:
+            measures.add("network", what, {
+                "rank": peer["rank"], "loopback": not job.hosts,
+                "sent_bytes": found["stream_bytes"],
+                "arrived_bytes": arrived} | payload, "bytes/s",
+                [round(arrived * 1e9 / ns)], host=peer["host"])
+    if peer["tcp_why"]:
+        measures.refuse("network", "tcp throughput",
+                        f"{peer['host']}: {peer['tcp_why']}")
 
 
 def _between_nodes(job):

@@ -8,7 +8,7 @@ import sys
 import tempfile
 
 from trials.base import text_table
-from trials.base.failure import FAILED, FILE, USAGE, Failure, naming, of_file
+from trials.base.failure import FAILED, FILE, USAGE, Failure, naming
 from trials.base.programs import Programs
 from trials.base.stdout import print_text
 from trials.base.text_table import wrapped
@@ -241,17 +241,13 @@ def resumed_energy(options, design: dict) -> Energy:
 
 def expect_free(folder: str) -> None:
     """No record is written over, nor anything else."""
-    try:
+    with naming(folder), contextlib.suppress(FileNotFoundError):
         names = set(os.listdir(folder))
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise of_file(folder, error) from None
-    if store.DESIGN in names:
-        raise Failure(folder, "has a record already; --resume goes on with it",
-                      FILE)
-    if names - LEFT_OVER:
-        raise Failure(folder, "is not empty", FILE)
+        if store.DESIGN in names:
+            raise Failure(folder, "has a record already; --resume goes on "
+                          "with it", FILE)
+        if names - LEFT_OVER:
+            raise Failure(folder, "is not empty", FILE)
 
 
 def missing_folders(folder: str) -> list[str]:

@@ -6,7 +6,7 @@ import stat
 from dataclasses import dataclass
 from typing import Optional
 
-from trials.base.failure import FAILED, FILE, Failure, of_file
+from trials.base.failure import FAILED, FILE, Failure, naming
 from trials.base.programs import end_of, first_line
 from trials.scenario.residency import opened
 
@@ -157,14 +157,10 @@ def flush(path: str) -> None:
 
 def expect_removable(path: str) -> None:
     """A device such as /dev/null, which root may unlink, is none of ours."""
-    try:
+    with naming(path), contextlib.suppress(FileNotFoundError):
         mode = os.lstat(path).st_mode
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise of_file(path, error) from None
-    if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
-        raise Failure(path, "is no regular file, and is not removed", FILE)
+        if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
+            raise Failure(path, "is no regular file, and is not removed", FILE)
 
 
 def remove(path: str) -> None:
