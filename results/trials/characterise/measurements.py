@@ -1,18 +1,5 @@
-"""What the parts of the machine take, before its sorts are compared.
-
-    memory         rates in order and at random, by area, by number of threads
-                   and, of reading and writing, by block; the time of one
-                   access; rates from each NUMA node's CPUs to each node's
-                   memory
-    codec          rates of compressing and decompressing records, and how small
-                   they become
-    start          of a program that does nothing, and of the sorter
-    disk           rate by transfer size, by position: where the fast rim is,
-                   and by both; of each drive of an array, the slowest of which
-                   is named
-    extents        where a given file lies on its disk
-    network        round trips and throughput by UDP and TCP, between nodes or
-                   on loopback
+"""What the parts of the machine take, before its sorts are compared:
+blinktrial-characterise(7) lists them.
 
 DIR/characterisation.jsonl has a line for each measurement, all of one form:
 

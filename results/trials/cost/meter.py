@@ -1,16 +1,9 @@
-"""What a meter between the machine and the mains has logged.
+"""What a meter between the machine and the mains has logged: a CSV file of
+times and watts, as blinktrial(1) describes it.
 
-A CSV file with the columns time and watts, in any order and among others; its
-first line names them.  Lines that begin with # are comments.  All times are of
-one kind, and grow from line to line:
-
-    1764107302.5              seconds since 1970, UTC
-    2026-11-25T21:48:22.5Z    ISO 8601 with a zone, or +01:00
-
-They are compared with the system's clock: that of the meter's machine must be
-right, too.  Between two lines power is taken to change evenly (the trapezoid
-rule); where they are more than 5 s apart there is a hole, of which nothing is
-known: a run must not reach into it.
+Between two lines power is taken to change evenly (the trapezoid rule); where
+they are more than 5 s apart there is a hole, of which nothing is known: a run
+must not reach into it.
 """
 
 import bisect

@@ -1,15 +1,5 @@
-"""What a machine costs, and what of its time a cent buys.
-
-A price list is a CSV file with the columns part, count, price and currency, and
-any others, in any order; lines that begin with # are comments:
-
-    part,count,price,currency
-    CPU,1,41.99,USD
-    disk,5,39.99,USD
-
-A price is that of one piece.  By the rules of PennySort (sortbenchmark.org) a
-machine is used for three years, and costs nothing else: no energy, no room, no
-people.  A cent is a hundredth of the currency, whatever that is.
+"""What a machine costs, and what of its time a cent buys, by a price list as
+blinktrial(1) describes it and the rules of PennySort (sortbenchmark.org).
 """
 
 import re

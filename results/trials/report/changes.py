@@ -5,19 +5,7 @@ than that of the other, and nothing that disturbed the one is in the other.  So
 the test is the two-sample one (see comparison.py), and what has changed between
 the runs beside the program counts as a change.  Test and interval take
 dependent trials for as many independent ones as they are worth (see
-effective.py).  For each scenario and configuration that both have, by name:
-
-  slower    Mann and Whitney's U says that they differ (p at most 0.05, after
-            Holm's correction for all that are compared), the Hodges-Lehmann
-            estimate of the change is beyond the margin, and neither run has
-            a drift or a step, which could be what differs
-  faster    the same, downwards
-  same      the 90 % interval of the change lies within the margin: two
-            one-sided tests at 5 % each, so that "same" has been shown, and is
-            not just that nothing was found
-  failed    a greater share of the trials failed than before
-  inconclusive   none of these: more trials would tell; or the machines or the
-            settings are not the same (see settings.py), so that nothing can
+effective.py).  blinkreport(1) says what each verdict means.
 
 The change is the Hodges-Lehmann shift of the logarithms, as a ratio: so no
 limit of it is below -100 %.

@@ -8,11 +8,10 @@ that the same mpirun has started, as many, which exchange by UDP.  "sort" is
 what the slowest rank says of itself, without start and end of its process.
 """
 
-import statistics
-
 from trials.base import units
 from trials.record.sweep import ranks_of
 from trials.report import machine_facts
+from trials.report.external import median, shown
 
 TITLE = ("MPI_Init and MPI_Finalize apart, medians; / UDP: of what is left, "
          "block by block, under the same mpirun; sort: what the slowest rank "
@@ -52,9 +51,7 @@ def uses_mpi(group) -> bool:
 
 def part_ns(trial: dict, name: str) -> float | None:
     """The median over the ranks that have it."""
-    known = [rank[name] for rank in trial["ranks"]
-             if rank.get(name) is not None]
-    return statistics.median(known) if known else None
+    return median(rank.get(name) for rank in trial["ranks"])
 
 
 def rest_ns(trial: dict) -> float:
@@ -83,9 +80,8 @@ def ratio(group, other) -> float | None:
     if other is None or other is group:
         return None
     others = {trial["block"]: rest_ns(trial) for trial in other.sample_trials}
-    ratios = [rest_ns(trial) / others[trial["block"]]
-              for trial in group.sample_trials if trial["block"] in others]
-    return statistics.median(ratios) if ratios else None
+    return median(rest_ns(trial) / others[trial["block"]]
+                  for trial in group.sample_trials if trial["block"] in others)
 
 
 def rows(study, scenario) -> list:
@@ -101,22 +97,20 @@ def rows(study, scenario) -> list:
 
 
 def _row(study, group):
-    def median(values):
-        known = [value for value in values if value is not None]
-        return units.duration(statistics.median(known)) if known else "-"
+    def duration(values):
+        return shown(median(values), units.duration)
 
     trials = group.sample_trials
-    found = ratio(group, without_mpi(study, group))
     ranks = ranks_of(group.parameters)
     return [f"{count_of(study, group)}{'*' * crowded(study, group)}",
             ranks["mpirun"],
             ranks["exchange"], str(group.count),
-            median(trial["whole_ns"] for trial in trials),
-            *(median(part_ns(trial, name) for trial in trials)
+            duration(trial["whole_ns"] for trial in trials),
+            *(duration(part_ns(trial, name) for trial in trials)
               for name in ("mpi_init_ns", "mpi_finalize_ns")),
-            median(map(rest_ns, trials)),
-            "-" if found is None else f"{found:.2f}",
-            median(map(sort_ns, trials))]
+            duration(map(rest_ns, trials)),
+            shown(ratio(group, without_mpi(study, group)), "{:.2f}".format),
+            duration(map(sort_ns, trials))]
 
 
 def notes(study) -> list:

@@ -2,18 +2,9 @@
 
 A condition is a dict {"name", "wanted", "found", "met"}: met is True or False
 by what was measured, None where nothing here can tell.  No result gets a
-scenario's name unless all its conditions are met.
-
-    pagecache  the input is in the page cache, the output is left there
-    cache      past the page cache; drives may serve from their own caches and
-               take the output into them, write caches on, without a flush
-    platter    past the page cache; drives' caches hold other data, and the
-               output is flushed to the medium
-    beyond-memory
-               as platter, of an input that is larger than the memory: a cgroup
-               limits what the sorter and the page cache may take together
-    as-is      none is asked for: a command finds its files as the last one has
-               left them
+scenario's name unless all its conditions are met.  blinktrial(1) says what each
+scenario is; as-is asks for nothing: a command finds its files as the last one
+has left them.
 
 A command that is not the sorter reads and writes as it likes.  So what is asked
 is how it finds its input; and the flush of its output is a part of its time

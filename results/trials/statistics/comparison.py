@@ -37,20 +37,11 @@ that belong to it.  The verdict stands on one of them, the other is shown.
                        longer than one of the reference, ties by half
                        (A. Vargha, H. Delaney, 2000: A12)
 
-A drift of 30 % over a run of 200 blocks hides a difference of 2 % from the
-two-sample test in one run of four, if the times have a standard deviation of
-4 % besides (13 % of runs at 3 %, none at 1 %), and never from the blocked one.
-Without any drift, and for times with a long tail, the two-sample test may find
-a smaller difference.  The verdict does not choose between them by what they
-find: where there are blocks it is the blocked test's.
-
-A block counts if both arms have a sample in it. Where one failed, or a search
-has left the configuration out, the other's sample is in no ratio (it is in the
-two-sample analysis). Several samples of one arm in a block, which a design
-with repeats has, count as one, the shortest: what disturbs a run makes it
-longer. The control, which is the reference again, is compared with the
-reference like any other arm, and added to nothing: it shows what the method
-says of no difference.
+The verdict does not choose between them by what they find: where there are
+blocks it is the blocked test's.  blinkreport(1) says what a drift hides from
+either, and which blocks count.  Several samples of one arm in a block, which a
+design with repeats has, count as one, the shortest: what disturbs a run makes
+it longer.
 
 Times are whole nanoseconds, and all estimates are of sets as they are: nothing
 is left out, nothing is taken to be normal.
