@@ -122,18 +122,17 @@ class Configurations(unittest.TestCase):
         self.assertEqual(design["configurations"][0]["parameters"], {})
 
     def test_design_unsettable(self):
-        for unsettable in ({("tune.mtu", "9000"): "no jumbo frames"},
-                           lambda name, value: "no jumbo frames"
-                           if (name, value) == ("tune.mtu", "9000") else None):
-            design = make(PLAIN, unsettable=unsettable)
-            self.assertEqual(
-                designs.configuration(design, "mtu=9000")["skipped"],
-                "no jumbo frames")
-            self.assertEqual(design["configurations"][0]["tuning"],
-                             {"knobs": {"mtu": "1500"}})
+        design = make(PLAIN, unsettable=lambda *pair: {
+            ("tune.mtu", "9000"): "no jumbo frames"}.get(pair))
+        self.assertEqual(
+            designs.configuration(design, "mtu=9000")["skipped"],
+            "no jumbo frames")
+        self.assertEqual(design["configurations"][0]["tuning"],
+                         {"knobs": {"mtu": "1500"}})
 
     def test_design_unsettable_reference(self):
-        design = make(PLAIN, unsettable={("tune.mtu", "1500"): "no card"})
+        design = make(PLAIN, unsettable=lambda *pair: {
+            ("tune.mtu", "1500"): "no card"}.get(pair))
         self.assertEqual(designs.configuration(design, "mtu=9000")["skipped"],
                          "no card")
         for configuration in design["configurations"][:4]:
@@ -141,8 +140,8 @@ class Configurations(unittest.TestCase):
             self.assertIsNone(configuration["tuning"])
 
     def test_design_unsettable_factor(self):
-        design = make(FACTORIAL,
-                      unsettable={("sort.threads", "default"): "no threads"})
+        design = make(FACTORIAL, unsettable=lambda *pair: {
+            ("sort.threads", "default"): "no threads"}.get(pair))
         skipped = {c["name"]: c["skipped"] for c in design["configurations"]}
         self.assertEqual(skipped["io=direct,threads=1"], "no threads")
         self.assertIsNone(skipped["io=direct,threads=default"])

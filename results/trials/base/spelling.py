@@ -1,10 +1,10 @@
 """What a user may have meant by a word that no program knows."""
 
 import difflib
-from typing import Iterable, Optional
+from typing import Iterable
 
 
-def meant(word: str, known: Iterable[str]) -> Optional[str]:
+def meant(word: str, known: Iterable[str]) -> str | None:
     """The known word that this one begins, as blinksort tells it of options,
     or else one that differs by a slip or two."""
     known = list(known)

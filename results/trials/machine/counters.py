@@ -6,7 +6,6 @@ The files are read off the clock; what a machine does not have is None.
 import functools
 import os
 import re
-from typing import Dict, List, Optional, Tuple
 
 from trials.machine import disks
 
@@ -20,7 +19,7 @@ READ_SECTORS_FIELD = 2
 WRITTEN_SECTORS_FIELD = 6
 
 
-def total(values) -> Optional[int]:
+def total(values) -> int | None:
     """The sum of those that are known; None if none is."""
     known = [value for value in values if value is not None]
     return sum(known) if known else None
@@ -29,7 +28,7 @@ def total(values) -> Optional[int]:
 # --- one file each ------------------------------------------------------------
 
 
-def of_udp(snmp: str) -> Dict[str, int]:
+def of_udp(snmp: str) -> dict[str, int]:
     """The heads and the figures of "Udp:" are two lines."""
     lines = [line.split() for line in snmp.splitlines()
              if line.startswith("Udp:")]
@@ -39,18 +38,18 @@ def of_udp(snmp: str) -> Dict[str, int]:
             for head, figure in zip(lines[0][1:], lines[1][1:])}
 
 
-def of_udp6(snmp6: str) -> Dict[str, int]:
+def of_udp6(snmp6: str) -> dict[str, int]:
     return {head: int(figure) for head, figure in
             re.findall(r"^Udp6(\w+)\s+(\d+)", snmp6, re.MULTILINE)}
 
 
-def of_softnet(text: str) -> Optional[int]:
+def of_softnet(text: str) -> int | None:
     """Packets that no queue of a CPU had room for."""
     return total(int(line.split()[DROPPED_FIELD], 16)
                  for line in text.splitlines())
 
 
-def of_stat(text: str) -> Dict[str, int]:
+def of_stat(text: str) -> dict[str, int]:
     found = {}
     for name, rest in re.findall(r"^(cpu |ctxt|intr)(.*)", text,
                                  re.MULTILINE):
@@ -66,13 +65,13 @@ def of_stat(text: str) -> Dict[str, int]:
     return found
 
 
-def of_vmstat(text: str) -> Optional[int]:
+def of_vmstat(text: str) -> int | None:
     return total(int(pages) for pages in
                  re.findall(r"^pswp(?:in|out) (\d+)", text,
                             re.MULTILINE))
 
 
-def of_disk(text: str, field: int) -> Optional[int]:
+def of_disk(text: str, field: int) -> int | None:
     fields = text.split()
     if len(fields) <= field:
         return None
@@ -82,7 +81,7 @@ def of_disk(text: str, field: int) -> Optional[int]:
 # --- all of them --------------------------------------------------------------
 
 
-def throttle_paths(root: str) -> List[str]:
+def throttle_paths(root: str) -> list[str]:
     """A package's count stands with each of its CPUs, so it is taken once."""
     cpus = f"{root}/sys/devices/system/cpu"
     paths, packages = [], set()
@@ -103,7 +102,7 @@ class Counters:
     """The counters of this machine, and of the drives that the paths are
     on."""
 
-    def __init__(self, paths: Tuple[str, ...] = (), root: str = "/"):
+    def __init__(self, paths: tuple[str, ...] = (), root: str = "/"):
         self.proc = f"{root}/proc"
         self.throttle = throttle_paths(root)
         drives = {drive for path in paths
@@ -111,7 +110,7 @@ class Counters:
         self.drives = [f"{disks.folder_of(drive, root)}/stat"
                        for drive in sorted(drives)]
 
-    def read(self) -> Dict[str, Optional[int]]:
+    def read(self) -> dict[str, int | None]:
         """The totals now."""
         def text_of(name):
             return disks.read_text(f"{self.proc}/{name}") or ""
@@ -142,7 +141,7 @@ class Counters:
 _counters = functools.cache(Counters)
 
 
-def read(*paths: str) -> Dict[str, Optional[int]]:
+def read(*paths: str) -> dict[str, int | None]:
     return _counters(paths).read()
 
 

@@ -11,7 +11,6 @@ import shutil
 import stat
 import subprocess
 from dataclasses import dataclass
-from typing import List, Optional
 
 # File systems whose files are nowhere but in memory.
 MEMORY_FILE_SYSTEMS = ("tmpfs", "ramfs", "hugetlbfs")
@@ -41,12 +40,12 @@ class Placement:
     lies on all drives evenly, a data set that is read evenly reads all of
     them alike; a single drive is."""
     drives: tuple = ()
-    why: Optional[str] = None
+    why: str | None = None
     memory: bool = False
     spread: bool = True
 
 
-def read_text(path: str) -> Optional[str]:
+def read_text(path: str) -> str | None:
     """A small file of /sys or /proc, stripped; None if it can't be read."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
@@ -55,14 +54,14 @@ def read_text(path: str) -> Optional[str]:
         return None
 
 
-def read_number(path: str) -> Optional[int]:
+def read_number(path: str) -> int | None:
     try:
         return int(read_text(path))
     except (TypeError, ValueError):
         return None
 
 
-def names_in(folder: str) -> List[str]:
+def names_in(folder: str) -> list[str]:
     try:
         return sorted(os.listdir(folder))
     except OSError:
@@ -77,7 +76,7 @@ def is_device(path: str) -> bool:
     return stat.S_ISBLK(os.stat(path).st_mode)
 
 
-def size_bytes_of(device: str, root: str = "/") -> Optional[int]:
+def size_bytes_of(device: str, root: str = "/") -> int | None:
     """The size of a block device; None if /sys does not tell."""
     number = os.stat(device).st_rdev
     sectors = read_number(f"{root}/sys/dev/block/{os.major(number)}:"
@@ -93,7 +92,7 @@ def unescape(text: str) -> str:
     return re.sub(r"\\([0-7]{3})", lambda m: chr(int(m[1], 8)), text)
 
 
-def mount_of(path: str, root: str = "/") -> Optional[Mount]:
+def mount_of(path: str, root: str = "/") -> Mount | None:
     """The mount that path lies on: the last one of its device whose point is
     above it, else of its device.  A block device lies on none."""
     if is_device(path):
@@ -114,7 +113,7 @@ def mount_of(path: str, root: str = "/") -> Optional[Mount]:
     return above or any_place
 
 
-def merge(mount_options: str, fs_options: str) -> List[str]:
+def merge(mount_options: str, fs_options: str) -> list[str]:
     options = mount_options.split(",")
     return options + [option for option in fs_options.split(",")
                       if option not in options]
@@ -180,7 +179,7 @@ def folder_of(drive: str, root: str = "/") -> str:
     return f"{root}/sys/block/{drive}"
 
 
-def write_cache(drive: str, root: str = "/") -> Optional[bool]:
+def write_cache(drive: str, root: str = "/") -> bool | None:
     """Whether the kernel takes the drive's write cache for on, and so flushes
     it; None: unknown, also where two places differ."""
     folder = folder_of(drive, root)
@@ -199,11 +198,11 @@ def write_cache(drive: str, root: str = "/") -> Optional[bool]:
     return said
 
 
-def tool(name: str) -> Optional[str]:
+def tool(name: str) -> str | None:
     return shutil.which(name) or shutil.which(name, path=TOOL_FOLDERS)
 
 
-def output_of(*command: str) -> Optional[str]:
+def output_of(*command: str) -> str | None:
     """The output of a command; None if it is missing or fails."""
     program = tool(command[0])
     if program is None:
@@ -223,17 +222,17 @@ def ask_hdparm(option: str, drive: str) -> str:
     return output_of("hdparm", option, f"/dev/{drive}") or ""
 
 
-def write_cache_in(hdparm_text: str) -> Optional[bool]:
+def write_cache_in(hdparm_text: str) -> bool | None:
     found = re.search(r"write-caching\s*=\s*([01])", hdparm_text)
     return found[1] == "1" if found else None
 
 
-def cache_bytes_in(hdparm_text: str) -> Optional[int]:
+def cache_bytes_in(hdparm_text: str) -> int | None:
     found = re.search(r"cache/buffer size\s*=\s*(\d+)\s*KBytes", hdparm_text)
     return int(found[1]) << 10 if found else None
 
 
-def virtual(drive: str, root: str = "/") -> Optional[str]:
+def virtual(drive: str, root: str = "/") -> str | None:
     """What makes us think that a drive is a host's file or that a host's cache
     stands before it; None: nothing does."""
     folder = os.path.realpath(folder_of(drive, root))

@@ -9,7 +9,7 @@ name of the host only if asked for.
 import os
 import platform
 import re
-from typing import Callable, Iterable, List, Optional
+from typing import Callable, Iterable
 
 from trials.base.programs import first_line
 from trials.machine import disks, ethernet
@@ -35,19 +35,19 @@ class Tree:
     def __init__(self, root: str):
         self.root = root.rstrip("/")
 
-    def text(self, path: str) -> Optional[str]:
+    def text(self, path: str) -> str | None:
         return disks.read_text(f"{self.root}/{path}")
 
-    def number(self, path: str) -> Optional[int]:
+    def number(self, path: str) -> int | None:
         return disks.read_number(f"{self.root}/{path}")
 
-    def selected(self, path: str) -> Optional[str]:
+    def selected(self, path: str) -> str | None:
         """The word in [brackets] of a file that lists what there is."""
         text = self.text(path)
         found = re.search(r"\[([^]]+)\]", text or "")
         return found[1] if found else text
 
-    def names(self, path: str, pattern: str = ".*") -> List[str]:
+    def names(self, path: str, pattern: str = ".*") -> list[str]:
         """The matching names in numeric order: cpu10 stands after cpu9."""
         names = [name for name in disks.names_in(f"{self.root}/{path}")
                  if re.fullmatch(pattern, name)]
@@ -71,7 +71,7 @@ def folded(values: dict):
 # --- kernel and CPUs ----------------------------------------------------------
 
 
-def without_places(command_line: Optional[str]) -> Optional[str]:
+def without_places(command_line: str | None) -> str | None:
     """The kernel's command line without addresses, identifiers, paths, and
     what init is given."""
     if command_line is None:
@@ -115,7 +115,7 @@ def cpu_fields(tree: Tree) -> dict:
     return fields
 
 
-def turbo(tree: Tree) -> Optional[bool]:
+def turbo(tree: Tree) -> bool | None:
     off = tree.number("sys/devices/system/cpu/intel_pstate/no_turbo")
     if off is not None:
         return off == 0
@@ -180,7 +180,7 @@ def of_cpu(tree: Tree) -> dict:
     }
 
 
-def of_caches(tree: Tree) -> Optional[list[dict]]:
+def of_caches(tree: Tree) -> list[dict] | None:
     """The caches of the first CPU, as the kernel counts them."""
     found = []
     folder = "sys/devices/system/cpu/cpu0/cache"
@@ -194,7 +194,7 @@ def of_caches(tree: Tree) -> Optional[list[dict]]:
     return found or None
 
 
-def allowed_cpus(tree: Tree) -> Optional[str]:
+def allowed_cpus(tree: Tree) -> str | None:
     found = re.search(r"^Cpus_allowed_list:\s*(\S+)",
                       tree.text("proc/self/status") or "", re.MULTILINE)
     return found[1] if found else None
@@ -207,7 +207,7 @@ def of_memory(tree: Tree) -> dict:
     info = dict(re.findall(r"^(\w+):\s*(\d+)",
                            tree.text("proc/meminfo") or "", re.MULTILINE))
 
-    def kib(name: str) -> Optional[int]:
+    def kib(name: str) -> int | None:
         return int(info[name]) << 10 if name in info else None
 
     thp = "sys/kernel/mm/transparent_hugepage"
@@ -354,14 +354,14 @@ def of_versions(programs) -> dict:
         "libc": " ".join(platform.libc_ver()).strip() or None}
 
 
-def of_tuning(programs) -> Optional[str]:
+def of_tuning(programs) -> str | None:
     """The profile that blinktune has in force, as it says it; None without it.
     """
     path = programs.find("blinktune") if programs else None
     return disks.output_of(path, "status", "--json") if path else None
 
 
-def of_services(tree: Tree) -> Optional[dict]:
+def of_services(tree: Tree) -> dict | None:
     """Running services of systemd; None without it."""
     if not os.path.isdir(f"{tree.root}/run/systemd/system"):
         return None
@@ -397,7 +397,7 @@ def describe(paths: Iterable[str], programs=None, root: str = "/",
     }
 
 
-def with_facts(described: dict, facts: Optional[dict]) -> dict:
+def with_facts(described: dict, facts: dict | None) -> dict:
     """The same, and what its user has told of the machine."""
     return {**described, "facts": facts} if facts else described
 
@@ -417,7 +417,7 @@ def is_compared(key: str) -> bool:
                    for name in NOT_COMPARED)
 
 
-def differences(before: dict, after: dict, prefix: str = "") -> List[dict]:
+def differences(before: dict, after: dict, prefix: str = "") -> list[dict]:
     old, new = flatten(before), flatten(after)
     return [{"key": prefix + key, "before": old.get(key),
              "after": new.get(key)}
@@ -425,7 +425,7 @@ def differences(before: dict, after: dict, prefix: str = "") -> List[dict]:
             if is_compared(key) and old.get(key) != new.get(key)]
 
 
-def changes(before: dict, after: dict) -> List[dict]:
+def changes(before: dict, after: dict) -> list[dict]:
     """What is different and should not be; "nodes" has an environment of
     each."""
     old_nodes, new_nodes = before.get("nodes") or {}, after.get("nodes") or {}

@@ -1,18 +1,17 @@
 """What ethtool tells of a network interface, as numbers and words."""
 
 import re
-from typing import Dict, Optional
 
 from trials.machine import disks
 
 
-def numbers_in(text: str) -> Dict[str, int]:
+def numbers_in(text: str) -> dict[str, int]:
     """Lines "name: 12"; those that a driver does not have are left out."""
     return {name.strip(): int(value) for name, value in
             re.findall(r"^([\w -]+):\s+(\d+)\s*$", text, re.MULTILINE)}
 
 
-def coalescing(interface: str) -> Optional[dict]:
+def coalescing(interface: str) -> dict | None:
     text = disks.output_of("ethtool", "-c", interface)
     if text is None:
         return None
@@ -23,7 +22,7 @@ def coalescing(interface: str) -> Optional[dict]:
     return found
 
 
-def rings(interface: str) -> Optional[dict]:
+def rings(interface: str) -> dict | None:
     """The sizes of the rings; ethtool prints their maximums above them."""
     text = disks.output_of("ethtool", "-g", interface)
     if text is None:
@@ -31,7 +30,7 @@ def rings(interface: str) -> Optional[dict]:
     return numbers_in(text.rpartition("Current hardware settings:")[2])
 
 
-def offloads(interface: str) -> Optional[dict]:
+def offloads(interface: str) -> dict | None:
     text = disks.output_of("ethtool", "-k", interface)
     if text is None:
         return None

@@ -10,7 +10,6 @@ import os
 import re
 import time
 from dataclasses import dataclass
-from typing import List, Optional
 
 from trials.machine import disks
 
@@ -49,7 +48,7 @@ VERSIONS = {
                        "memory.events")}
 
 
-def mounted(controllers: List[str], root: str = "/") -> tuple[str, str]:
+def mounted(controllers: list[str], root: str = "/") -> tuple[str, str]:
     """(folder, type) of the hierarchy that has one of these controllers:
     version 1 and 2 may call it by different names."""
     for found in re.findall(r"^\S+ (\S+) (cgroup2?) (\S+) ", read(
@@ -100,7 +99,7 @@ def remove(folder: str) -> None:
         os.rmdir(folder)
 
 
-def entered(folder: str, command: List[str]) -> List[str]:
+def entered(folder: str, command: list[str]) -> list[str]:
     """The command, run in the cgroup."""
     return ["/bin/sh", "-c", ENTER, f"{folder}/cgroup.procs", *command]
 
@@ -133,10 +132,10 @@ class MemoryCgroup:
     def __exit__(self, *_):
         self.close()
 
-    def command(self, words: List[str]) -> List[str]:
+    def command(self, words: list[str]) -> list[str]:
         return entered(self.folder, words)
 
-    def peak_bytes(self) -> Optional[int]:
+    def peak_bytes(self) -> int | None:
         """The most that was taken; None before Linux 5.19 with version 2."""
         text = read(f"{self.folder}/{self.version.peak}")
         return int(text) if text.isdigit() else None

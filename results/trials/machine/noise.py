@@ -1,7 +1,6 @@
 """How much of each CPU goes to others now, by `blinkprobe noise`."""
 
 import json
-from typing import Optional
 
 from trials.base.failure import Failure
 
@@ -30,7 +29,7 @@ def watch(programs, time_ms: int = TIME_MS) -> dict:
         return {"noise": None, "message": "blinkprobe: prints no JSON"}
 
 
-def place(found: dict, host: Optional[str] = None) -> dict:
+def place(found: dict, host: str | None = None) -> dict:
     """What watch() has found on a machine, as a record has it.  A figure of a
     machine is that of its worst CPU: a sort waits for the slowest thread."""
     document, message = found["noise"], found["message"]
@@ -43,7 +42,7 @@ def place(found: dict, host: Optional[str] = None) -> dict:
             "mean_percent": None, **dict.fromkeys(_KNOWN), "cpus": []}
 
 
-def _place(document: dict, host: Optional[str]) -> dict:
+def _place(document: dict, host: str | None) -> dict:
     cpus = [{key: cpu[key] for key in _OF_CPU} for cpu in document["cpus"]]
     lost = [cpu["lost_percent"] for cpu in cpus]
     if not all(0 <= percent <= 100 for percent in lost):

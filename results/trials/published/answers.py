@@ -9,7 +9,7 @@ each.
 import json
 import os
 from dataclasses import dataclass, replace
-from typing import Callable, Optional
+from typing import Callable
 
 import numpy as np
 
@@ -34,7 +34,7 @@ class Answer:
 
     by: str
     words: str
-    value: Optional[float | dict] = None
+    value: float | dict | None = None
     # A difference that can't be chance alone.
     shown: bool = True
     # The name of the record.
@@ -48,15 +48,15 @@ class Source:
     path: str
     environment: dict
     # One of the two is there.
-    study: Optional[Study] = None
-    profile: Optional[machine_profile.Profile] = None
+    study: Study | None = None
+    profile: machine_profile.Profile | None = None
 
     @property
     def name(self) -> str:
         return os.path.basename(os.path.normpath(self.path))
 
 
-def read(path: str) -> Optional[Source]:
+def read(path: str) -> Source | None:
     """The record in the folder; None of a file, which stands beside records.
     Raises Failure."""
     if os.path.isfile(path):

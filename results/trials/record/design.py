@@ -16,7 +16,7 @@ import hashlib
 import itertools
 import os
 import time
-from typing import Callable, Iterator, Mapping, NamedTuple, Optional, Union
+from typing import Callable, Iterator, NamedTuple
 
 from trials.base.failure import USAGE, Failure
 from trials.record.sweep import (NODES, RANKS_DEFAULTS, Parameter, Sweep,
@@ -29,10 +29,6 @@ ORDERS = ("blocks", "sequence")
 REFERENCE, CONTROL, VARIANT = "reference", "control", "variant"
 # The scenario that asks for nothing, of commands.
 AS_IS = "as-is"
-
-# (parameter, value) -> why it can't be set here
-Unsettable = Union[Mapping[tuple[str, str], str],
-                   Callable[[str, str], Optional[str]]]
 
 
 class Planned(NamedTuple):
@@ -49,8 +45,6 @@ class Planned(NamedTuple):
 
 def _judge(scenarios, hosts, unsettable):
     """A function of a parameter and a value: why it can't be set, or None."""
-    if unsettable is None:
-        unsettable = {}
     own_io = next((s for s in scenarios if s != "pagecache"), None)
 
     def why_not(parameter, value):
@@ -63,9 +57,7 @@ def _judge(scenarios, hosts, unsettable):
             return "for a cluster only"
         if parameter.name == "sort.io" and own_io:
             return f"the scenario {own_io} sets it itself"
-        if callable(unsettable):
-            return unsettable(parameter.name, value)
-        return unsettable.get((parameter.name, value))
+        return unsettable(parameter.name, value)
 
     return why_not
 
@@ -173,28 +165,28 @@ def _check(scenarios, trials, order):
         raise Failure("--order", f"'{order}' is not blocks or sequence", USAGE)
 
 
-def make(scenarios: list[str], sweep: Optional[Sweep], trials: int, seed: int,
-         *, arms: Optional[list[tuple[str, dict]]] = None,
-         commands: Optional[dict] = None, hosts: Optional[list[str]] = None,
-         devices: Optional[dict] = None, records: int = 1_000_000,
+def make(scenarios: list[str], sweep: Sweep | None, trials: int, seed: int,
+         *, arms: list[tuple[str, dict]] | None = None,
+         commands: dict | None = None, hosts: list[str] | None = None,
+         devices: dict | None = None, records: int = 1_000_000,
          record_bytes: int = 100, kind: str = "binary", order: str = "blocks",
-         command: tuple = (), program_version: Optional[str] = None,
-         unsettable: Optional[Unsettable] = None,
-         memory_bytes: Optional[int] = None,
-         until: Optional[dict] = None, repeats: int = 1,
-         price: Optional[dict] = None, energy: Optional[dict] = None) -> dict:
+         command: tuple = (), program_version: str | None = None,
+         unsettable: Callable[[str, str], str | None] = lambda *_: None,
+         memory_bytes: int | None = None,
+         until: dict | None = None, repeats: int = 1,
+         price: dict | None = None, energy: dict | None = None) -> dict:
     """The document design.json.
 
     `trials` is the number of blocks, or the most of them if `until`, see
     statistics/precision.py, ends the run, and `repeats` is how often a block
     has each configuration. `unsettable` says what this machine can't be told:
-    a function of a parameter and its value that returns the reason or None, or
-    a mapping from such pairs to reasons. `devices` has the paths of "input"
-    and "output" if they are block devices. `memory_bytes` is what the sorter
-    may take in beyond-memory, if that is one of the scenarios. `price`: see
-    cost/price.py, `energy`: see cost/energy.py. `arms` are names and commands
-    that are timed instead of blinksort, the reference first, and `commands` is
-    what is the same for all: see results/schema.
+    a function of a parameter and its value that returns the reason or None.
+    `devices` has the paths of "input" and "output" if they are block devices.
+    `memory_bytes` is what the sorter may take in beyond-memory, if that is one
+    of the scenarios. `price`: see cost/price.py, `energy`: see cost/energy.py.
+    `arms` are names and commands that are timed instead of blinksort, the
+    reference first, and `commands` is what is the same for all: see
+    results/schema.
     """
     _check(scenarios, trials, order)
     configurations = [_configuration(REFERENCE, REFERENCE, {})]
@@ -334,17 +326,9 @@ def order(design: dict, block: int,
     return [pair for pair in pairs if pair[1] not in dropped]
 
 
-def _none_dropped(_block):
-    return frozenset()
-
-
-def _never_ends(_block):
-    return None
-
-
 def schedule(design: dict,
-             dropped: Callable[[int], set] = _none_dropped,
-             ends: Callable[[int], Optional[str]] = _never_ends,
+             dropped: Callable[[int], set] = lambda _: frozenset(),
+             ends: Callable[[int], str | None] = lambda _: None,
              ) -> Iterator[Planned]:
     """All trials in order.
 

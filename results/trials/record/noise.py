@@ -2,7 +2,7 @@
 """
 
 from statistics import median
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 # A machine that loses this much at the median is not free for trials.
 LOADED_PERCENT = 10
@@ -16,7 +16,7 @@ class Look(NamedTuple):
     noise: dict
 
     @property
-    def percent(self) -> Optional[float]:
+    def percent(self) -> float | None:
         return percent(self.noise)
 
     @property
@@ -31,7 +31,7 @@ class Look(NamedTuple):
                 for place in self.noise["places"] if place["message"]]
 
 
-def percent(noise: dict) -> Optional[float]:
+def percent(noise: dict) -> float | None:
     """The noise of the worst CPU of all places; None unless all are known."""
     found = [place["worst_percent"] for place in noise["places"]]
     return None if None in found or not found else max(found)
@@ -48,7 +48,7 @@ def first_of_blocks(found: list[Look]) -> list[Look]:
             if at == 0 or found[at - 1].block != look.block]
 
 
-def over_limit(noise: dict, limit_percent: float) -> Optional[bool]:
+def over_limit(noise: dict, limit_percent: float) -> bool | None:
     """Is any place above the limit?  None: none is, but not all are known."""
     found = [place["worst_percent"] for place in noise["places"]]
     if any(each is not None and each > limit_percent for each in found):

@@ -9,7 +9,7 @@ import functools
 import os
 import re
 from decimal import Decimal
-from typing import Iterable, Iterator, Optional
+from typing import Iterable, Iterator
 
 from trials.base import documents
 from trials.base.failure import FILE, Failure
@@ -60,7 +60,7 @@ def _complaints(name, document) -> Iterator[str]:
     return _schema_complaints(validator(name), document)
 
 
-def complaint(name: str, document) -> Optional[str]:
+def complaint(name: str, document) -> str | None:
     """The first thing in which a document is not as the schema `name` says."""
     return next(_complaints(name, document), None)
 
@@ -271,7 +271,7 @@ class Sequence:
         self._planned = designs.schedule(
             design, lambda block: race.dropped(self.trials, block),
             lambda block: precision.ends(self.trials, block))
-        self.next: Optional[designs.Planned] = next(self._planned, None)
+        self.next: designs.Planned | None = next(self._planned, None)
 
     def complaints(self, trial: dict) -> Iterator[str]:
         """The differences of the trial from the one that comes next."""

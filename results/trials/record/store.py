@@ -17,7 +17,7 @@ import json
 import os
 import time
 from dataclasses import dataclass, field
-from typing import Iterable, Optional
+from typing import Iterable
 
 from trials.base import documents
 from trials.base.failure import FILE, Failure, naming, of_file
@@ -139,7 +139,7 @@ class Record:
         self._descriptor = descriptor
         self._sequence = sequence
         self._size_bytes = os.fstat(descriptor).st_size
-        self._broken: Optional[Failure] = None
+        self._broken: Failure | None = None
         self._environment = read_environment(path)
 
     @classmethod
@@ -194,7 +194,7 @@ class Record:
         return list(self._sequence.trials)
 
     @property
-    def precision(self) -> Optional[Precision]:
+    def precision(self) -> Precision | None:
         """What may end the run before its last block, if anything may."""
         return self._sequence.precision
 
@@ -204,7 +204,7 @@ class Record:
         sessions = self._environment["sessions"]
         return sessions[-1]["before"].get("facts") or {} if sessions else {}
 
-    def next(self) -> Optional[designs.Planned]:
+    def next(self) -> designs.Planned | None:
         """The trial to run now; None when all have been."""
         return self._sequence.next
 

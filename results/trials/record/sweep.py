@@ -7,7 +7,6 @@ that can't be understood is refused, with its number and the reason.
 import re
 import shlex
 from dataclasses import dataclass, field
-from typing import Optional
 
 from trials.base.failure import FILE, Failure, naming
 
@@ -49,9 +48,9 @@ class Parameter:
     name: str
     reference: str
     alternatives: list[str]
-    reason: Optional[str] = None
-    source: Optional[str] = None
-    skip: Optional[str] = None
+    reason: str | None = None
+    source: str | None = None
+    skip: str | None = None
     cluster_only: bool = False
     # Of values that are had all the time: (WORK, folder) or (NODES, hosts).
     places: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -69,7 +68,7 @@ class Parameter:
     def values(self) -> list[str]:
         return [self.reference, *self.alternatives]
 
-    def why_not(self, value: str) -> Optional[str]:
+    def why_not(self, value: str) -> str | None:
         """The text of its skip line, unless the value has a place, or is the
         reference of values that have one."""
         is_placed = value in self.places or (value == self.reference
@@ -80,12 +79,12 @@ class Parameter:
 @dataclass
 class Sweep:
     parameters: list[Parameter] = field(default_factory=list)
-    factorial: Optional[list[str]] = None
+    factorial: list[str] | None = None
     # Changes that are made at once: {parameter: value} each.
     together: list[dict[str, str]] = field(default_factory=list)
-    racing: Optional[dict] = None
+    racing: dict | None = None
     unverified: bool = False
-    text: Optional[str] = None
+    text: str | None = None
     weak_scaling: bool = False
 
     def places(self, kind: str) -> dict[tuple[str, str], str]:
@@ -188,7 +187,7 @@ class _Parser(Sweep):
     """A sweep whose lines are being read."""
 
     # Indented lines belong to a parameter only right behind it.
-    last: Optional[Parameter] = None
+    last: Parameter | None = None
 
     def read(self, line, number):
         if not line.strip() or line.lstrip().startswith("#"):
@@ -360,7 +359,7 @@ def load(path: str) -> Sweep:
     return parse(text, path)
 
 
-def ranks_of(parameters: dict) -> Optional[dict]:
+def ranks_of(parameters: dict) -> dict | None:
     """A value for each name of RANKS; None of a configuration without ranks."""
     given = {name.partition(".")[2]: value
              for name, value in parameters.items()

@@ -13,7 +13,6 @@ limit of it is below -100 %.
 
 import textwrap
 from dataclasses import asdict, dataclass, field
-from typing import Optional
 
 import numpy as np
 
@@ -72,19 +71,19 @@ class Pair:
     n_after: int
     failed_before: int
     failed_after: int
-    median_before_ns: Optional[float]
-    median_after_ns: Optional[float]
+    median_before_ns: float | None
+    median_after_ns: float | None
     # The ratio less 1; null when one side has no sample.
-    change_ratio: Optional[float] = None
-    change_low_ratio: Optional[float] = None
-    change_high_ratio: Optional[float] = None
+    change_ratio: float | None = None
+    change_low_ratio: float | None = None
+    change_high_ratio: float | None = None
     # The p of the U test, and that for as many trials as those are worth.
-    p_value: Optional[float] = None
-    p_effective: Optional[float] = None
-    n_effective: Optional[float] = None  # of both runs together
-    autocorrelation: Optional[float] = None
+    p_value: float | None = None
+    p_effective: float | None = None
+    n_effective: float | None = None  # of both runs together
+    autocorrelation: float | None = None
     sessions_differ: bool = False
-    p_holm: Optional[float] = None
+    p_holm: float | None = None
     verdict: str = "inconclusive"
     # Settings that are not the same: {"key", "before", "after"}.
     settings: list = field(default_factory=list)
@@ -94,12 +93,12 @@ class Pair:
     unsteady: bool = False
     # The mean deviations from the median, as shares of it; and the one beside
     # the other, of which no verdict of the record depends.
-    deviation_before_ratio: Optional[float] = None
-    deviation_after_ratio: Optional[float] = None
-    spread: Optional[Spread] = None
-    spread_p_holm: Optional[float] = None
+    deviation_before_ratio: float | None = None
+    deviation_after_ratio: float | None = None
+    spread: Spread | None = None
+    spread_p_holm: float | None = None
     # None, where what differs may be something else.
-    spread_verdict: Optional[str] = None
+    spread_verdict: str | None = None
 
 
 @dataclass
@@ -107,7 +106,7 @@ class Side:
     """What a report says of a whole record, for a reader of a comparison."""
 
     sessions: int
-    noise_median_percent: Optional[float]
+    noise_median_percent: float | None
     trials_over_noise_limit: int
     notes: list
 
@@ -139,8 +138,8 @@ class Side:
 class Result:
     before: str
     after: str
-    version_before: Optional[str]
-    version_after: Optional[str]
+    version_before: str | None
+    version_after: str | None
     margin_ratio: float
     machine_differs: bool
     across_machines: bool

@@ -4,7 +4,6 @@ JouleSort count them, with the formulas they come from."""
 import statistics
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Optional
 
 from trials.base import units
 from trials.cost.energy import METER, headline
@@ -29,9 +28,9 @@ class Estimate:
     """A median, and what it lies in; None: of too few."""
 
     middle: float
-    interval: Optional[Interval]
+    interval: Interval | None
 
-    def over(self, numerator) -> Optional["Estimate"]:
+    def over(self, numerator) -> "Estimate | None":
         """numerator / this: the ends change places.  None: of nothing."""
         if not self.middle:
             return None
@@ -42,14 +41,14 @@ class Estimate:
                      found.confidence) if found and found.low else None)
 
 
-def estimate(values) -> Optional[Estimate]:
+def estimate(values) -> Estimate | None:
     values = list(values)
     if not values:
         return None
     return Estimate(statistics.median(values), median_interval(values))
 
 
-def price(study) -> Optional[dict]:
+def price(study) -> dict | None:
     return study.design.get("price")
 
 
@@ -60,7 +59,7 @@ def domains(study) -> list:
 # --- figures ------------------------------------------------------------------
 
 
-def records_per_cent(study, group) -> Optional[Estimate]:
+def records_per_cent(study, group) -> Estimate | None:
     """The number of records that a cent buys in sorts of this size, one after
     the other."""
     if not price(study) or not group.count:
@@ -74,14 +73,14 @@ def sorts_per_cent(study, group) -> float:
     return price(study)["seconds_per_cent"] * 1e9 / group.summary.median_ns
 
 
-def joules(group, wanted, name=None) -> Optional[Estimate]:
+def joules(group, wanted, name=None) -> Estimate | None:
     """The energy of these domains together, over the trials that have them, or
     over their passes of that name."""
     return estimate(sum(one["domains_uj"][domain] for domain in wanted) / 1e6
                     for one in _taken(group, wanted, name))
 
 
-def watts(group, wanted, name=None) -> Optional[float]:
+def watts(group, wanted, name=None) -> float | None:
     """The mean power, of each domain over the time that it was measured."""
     found = [sum(one["domains_uj"][domain] * 1e3 / (
         domain != METER and one.get("counter_span_ns") or one["ns"])
@@ -89,7 +88,7 @@ def watts(group, wanted, name=None) -> Optional[float]:
     return statistics.median(found) if found else None
 
 
-def meter_error_joules(study, group, wanted, name=None) -> Optional[float]:
+def meter_error_joules(study, group, wanted, name=None) -> float | None:
     """The most by which that energy is wrong; None: that is not known."""
     error = (study.design.get("energy") or {}).get("meter_error")
     taken = _taken(group, wanted, name)
@@ -222,7 +221,7 @@ def _price_sentences(study):
         *_penny_sentences(study, found["penny_sort"], seconds)]
 
 
-def penny_records(study) -> Optional[Estimate]:
+def penny_records(study) -> Estimate | None:
     """The size of a PennySort, of all measurements of the disk."""
     return estimate(price(study)["penny_sort"]["records"])
 

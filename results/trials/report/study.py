@@ -13,7 +13,6 @@ wrong, is no time of a sort; such trials stay in Group.trials and are counted.
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
-from typing import Optional
 
 import numpy as np
 
@@ -38,9 +37,9 @@ class Group:
     scenario: str
     role: str
     parameters: dict = field(default_factory=dict)
-    tuning: Optional[dict] = None
+    tuning: dict | None = None
     # The command as a design has it; None: blinksort was timed.
-    command: Optional[dict] = None
+    command: dict | None = None
     trials: list = field(default_factory=list)
     samples_ns: np.ndarray = field(default_factory=lambda: np.array([]))
     # The trial that each sample is of: for the order of the run.
@@ -48,31 +47,31 @@ class Group:
     # The session that each was taken in, from 0.
     sample_sessions: list = field(default_factory=list)
     # The summary is None when there is no sample.
-    summary: Optional[descriptive.Summary] = None
+    summary: descriptive.Summary | None = None
     # Signs that should make a reader careful: drift, steps, outliers.
-    flags: Optional[descriptive.Flags] = None
+    flags: descriptive.Flags | None = None
     # The comparison is None for the reference itself, or when one of the two
     # has no sample.
-    comparison: Optional[Comparison] = None
+    comparison: Comparison | None = None
     # The p that the verdict stands on, corrected for the number of variants in
     # this scenario; None likewise, and for the control, which is no candidate.
-    p_holm: Optional[float] = None
+    p_holm: float | None = None
     # The corrected p of the two-sample test, which is shown beside it; None
     # likewise.
-    two_sample_p_holm: Optional[float] = None
+    two_sample_p_holm: float | None = None
     # The spread beside the reference's, and its corrected p; None likewise.
-    spread: Optional[Spread] = None
-    spread_p_holm: Optional[float] = None
+    spread: Spread | None = None
+    spread_p_holm: float | None = None
     # Every sample was taken under conditions that were verified.
     verified: bool = False
     # A search that saw it to be slower left it out from this block on.
-    dropped_block: Optional[int] = None
+    dropped_block: int | None = None
 
     # The samples before which the noise is known, and what it was.
     noise_trials: list = field(default_factory=list)
     noise_percents: list = field(default_factory=list)
     # The dependence of the times on the noise; None if that can't be told.
-    dependence: Optional[Dependence] = None
+    dependence: Dependence | None = None
     # The samples that began above a limit.
     noisy: int = 0
 
@@ -115,12 +114,12 @@ class Group:
         return self.spread_p_holm
 
     @property
-    def spread_verdict(self) -> Optional[str]:
+    def spread_verdict(self) -> str | None:
         """The verdict of spread.py on the group beside the reference."""
         return self.spread and self.spread.verdict(self.spread_p_holm)
 
     @property
-    def verdict(self) -> Optional[str]:
+    def verdict(self) -> str | None:
         """The verdict of comparison.py on the group beside the reference."""
         if self.comparison is None:
             return None
@@ -156,7 +155,7 @@ class Study:
         """The groups of a scenario, as the design lists them."""
         return [g for g in self.groups.values() if g.scenario == scenario]
 
-    def reference(self, scenario: str) -> Optional[Group]:
+    def reference(self, scenario: str) -> Group | None:
         return self._role(scenario, REFERENCE)
 
     @property
@@ -165,7 +164,7 @@ class Study:
         return [g for g in map(self.reference, self.scenarios)
                 if g is not None and g.count]
 
-    def control(self, scenario: str) -> Optional[Group]:
+    def control(self, scenario: str) -> Group | None:
         return self._role(scenario, CONTROL)
 
     def variants(self, scenario: str) -> list:
@@ -187,7 +186,7 @@ class Study:
             return scenario
         return f"{scenario} (unverified)"
 
-    def median_trial(self, group: Group) -> Optional[dict]:
+    def median_trial(self, group: Group) -> dict | None:
         """The trial that stands for its group: the one nearest to the median,
         the earliest of such."""
         if not group.count:
@@ -216,7 +215,7 @@ class Study:
         return [look.percent for look in self.looks
                 if look.percent is not None]
 
-    def noise_of(self, trial: dict) -> Optional[noise.Look]:
+    def noise_of(self, trial: dict) -> noise.Look | None:
         """The noise before the trial; old records have none."""
         return self._noise_of_trials.get(trial["trial"])
 

@@ -28,7 +28,6 @@ import os
 import re
 import subprocess
 import tempfile
-from typing import Dict, List
 
 from trials.base.failure import FAILED, NETWORK, USAGE, Failure, naming
 from trials.base.programs import Programs, first_line
@@ -141,7 +140,7 @@ class Parser(argparse.ArgumentParser):
         raise Failure("node", message, USAGE)
 
 
-def parse(arguments: List[str]) -> argparse.Namespace:
+def parse(arguments: list[str]) -> argparse.Namespace:
     parser = Parser("node", add_help=False, allow_abbrev=False)
     parser.add_argument("--programs", type=Programs, default=None)
     parser.add_argument("--cache-bytes", type=number)
@@ -150,9 +149,9 @@ def parse(arguments: List[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def requests_of(words: List[str]) -> List[List[str]]:
+def requests_of(words: list[str]) -> list[list[str]]:
     """Each a verb and its arguments, as many as it takes."""
-    requests: List[List[str]] = [[]]
+    requests: list[list[str]] = [[]]
     for word in words:
         if word == THEN:
             requests.append([])
@@ -168,7 +167,7 @@ def requests_of(words: List[str]) -> List[List[str]]:
     return requests
 
 
-def main(arguments: List[str], programs=None) -> int:
+def main(arguments: list[str], programs=None) -> int:
     """programs: where they are unless --programs says it."""
     options = parse(arguments)
     options.programs = options.programs or programs or Programs("/usr/bin")
@@ -182,7 +181,7 @@ def main(arguments: List[str], programs=None) -> int:
 # --- at the client ------------------------------------------------------------
 
 
-def command(programs, verb: str, *arguments, options=()) -> List[str]:
+def command(programs, verb: str, *arguments, options=()) -> list[str]:
     """What blinksh is to run: the programs lie in one place on all nodes.
     %r and %n in arguments become rank and number of ranks."""
     folder = os.path.dirname(programs.path("blinksort"))
@@ -190,8 +189,8 @@ def command(programs, verb: str, *arguments, options=()) -> List[str]:
             *options, verb, *map(str, arguments)]
 
 
-def ask(programs, shell_options: List[str], verb: str, *arguments,
-        options=()) -> List[dict]:
+def ask(programs, shell_options: list[str], verb: str, *arguments,
+        options=()) -> list[dict]:
     """Have it done on all nodes; their answers, in the order of ranks.
     shell_options are blinksh's own, as -w HOSTS."""
     done = programs.call("blinksh", *shell_options, "--json", "--",
@@ -205,7 +204,7 @@ def ask(programs, shell_options: List[str], verb: str, *arguments,
     return answers(document)
 
 
-def answers(document: dict) -> List[dict]:
+def answers(document: dict) -> list[dict]:
     """The answer of each node in the document of blinksh, with "host" and
     "rank" added; a Failure that names the first node that has none."""
     nodes = sorted(document["nodes"], key=lambda node: node["rank"])
@@ -239,11 +238,11 @@ def status_of(node: dict) -> int:
     return NETWORK
 
 
-def join_conditions(by_host: Dict[str, List[dict]]) -> List[dict]:
+def join_conditions(by_host: dict[str, list[dict]]) -> list[dict]:
     """One condition of each name: met if it is on all nodes.  What was found is
     said once if all found the same, else for the nodes that differ most, which
     do not meet it."""
-    names: List[str] = []
+    names: list[str] = []
     for found in by_host.values():
         names += [one["name"] for one in found if one["name"] not in names]
     return [join_condition(name, {
@@ -251,7 +250,7 @@ def join_conditions(by_host: Dict[str, List[dict]]) -> List[dict]:
         for one in found if one["name"] == name}) for name in names]
 
 
-def join_condition(name: str, by_host: Dict[str, dict]) -> dict:
+def join_condition(name: str, by_host: dict[str, dict]) -> dict:
     met = conditions.worst(one["met"] for one in by_host.values())
     worst = {host: one for host, one in by_host.items()
              if one["met"] is met}
@@ -265,7 +264,7 @@ def join_condition(name: str, by_host: Dict[str, dict]) -> dict:
     return conditions.condition(name, first["wanted"], found, met)
 
 
-def join_check(checks: List[dict],
+def join_check(checks: list[dict],
                programs) -> "subprocess.CompletedProcess[str]":
     """The verdict of blinkval on all outputs as one, from the answers to check.
     """
@@ -281,6 +280,6 @@ def join_check(checks: List[dict],
         return programs.call("blinkval", "-s", file.name)
 
 
-def join_checksums(checksums: List[str]) -> str:
+def join_checksums(checksums: list[str]) -> str:
     """The checksum of an input made in parts: the sum of theirs."""
     return f"{sum(int(one, 16) for one in checksums):x}"

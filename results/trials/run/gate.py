@@ -13,7 +13,6 @@ import shutil
 import statistics
 import tempfile
 from dataclasses import dataclass, replace
-from typing import Optional
 
 from trials.base import text_table
 from trials.base.failure import USAGE, Failure, naming
@@ -46,12 +45,12 @@ class Judged:
     """One command in both trees."""
     name: str
     verdict: str
-    why: Optional[str] = None  # in words, where there is more to say
+    why: str | None = None  # in words, where there is more to say
     blocks: int = 0
-    before_ns: Optional[float] = None  # medians of what counts in a block
-    after_ns: Optional[float] = None
-    again: Optional[verdict.Change] = None
-    change: Optional[verdict.Change] = None
+    before_ns: float | None = None  # medians of what counts in a block
+    after_ns: float | None = None
+    again: verdict.Change | None = None
+    change: verdict.Change | None = None
 
 
 @dataclass

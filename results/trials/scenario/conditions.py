@@ -11,7 +11,6 @@ is how it finds its input; and the flush of its output is a part of its time
 where the sorter flushes by itself.
 """
 
-from typing import List, Optional
 
 from trials.base.failure import USAGE, Failure
 from trials.machine import disks, memory_cgroup
@@ -38,16 +37,16 @@ REST_BYTES = residency.PAGE_BYTES
 
 
 def condition(name: str, wanted: str, found: str,
-              met: Optional[bool]) -> dict:
+              met: bool | None) -> dict:
     return {"name": name, "wanted": wanted, "found": found, "met": met}
 
 
-def all_met(conditions: List[dict]) -> Optional[bool]:
+def all_met(conditions: list[dict]) -> bool | None:
     """False if any is not met; None if any can't be told."""
     return worst(found["met"] for found in conditions)
 
 
-def percent(fraction: Optional[float]) -> str:
+def percent(fraction: float | None) -> str:
     """Never rounded to a whole that it is not."""
     if fraction is None:
         return "unknown"
@@ -56,13 +55,13 @@ def percent(fraction: Optional[float]) -> str:
     return f"{min(max(fraction * 100, 0.01), 99.99):.2f} %"
 
 
-def resident(name: str, part: Optional[float], wanted: float) -> dict:
+def resident(name: str, part: float | None, wanted: float) -> dict:
     """The condition that this part of a file is in the page cache."""
     return condition(name, percent(wanted), percent(part),
                      None if part is None else part == wanted)
 
 
-def farthest(parts, of) -> Optional[float]:
+def farthest(parts, of) -> float | None:
     """The least or the most, by `of`, of the parts of several files; None if
     one is unknown."""
     parts = list(parts)
@@ -73,11 +72,11 @@ def mebibytes(count_bytes: int) -> str:
     return f"{count_bytes / (1 << 20):g} MiB"
 
 
-def on_off(state: Optional[bool]) -> str:
+def on_off(state: bool | None) -> str:
     return {True: "on", False: "off", None: "unknown"}[state]
 
 
-def worst(verdicts) -> Optional[bool]:
+def worst(verdicts) -> bool | None:
     verdicts = list(verdicts)
     if False in verdicts:
         return False
@@ -99,20 +98,20 @@ class Scenario:
         self.cache_bytes = getattr(options, "cache_bytes", None)
         self.root = getattr(options, "root", None) or "/"
 
-    def sort_options(self) -> List[str]:
+    def sort_options(self) -> list[str]:
         # --io=auto is blinksort's default, and a sweep may set another; but by
         # that it writes to a device past the page cache.
         return [] if self.place.device_bytes is None else ["--io=mmap"]
 
-    def command(self, words: List[str]) -> List[str]:
+    def command(self, words: list[str]) -> list[str]:
         """The command that is run for the sorter's."""
         return words
 
-    def survey(self) -> List[dict]:
+    def survey(self) -> list[dict]:
         """The conditions that can be told before any trial."""
         return []
 
-    def check(self, refuse_unverified: bool = True) -> List[dict]:
+    def check(self, refuse_unverified: bool = True) -> list[dict]:
         """survey(), and a Failure if a condition is not met or unknown."""
         found = self.survey()
         for one in found:
@@ -124,31 +123,31 @@ class Scenario:
         raise Failure(f"{self.name}: {one['name']}",
                       f"{one['found']} (wanted: {one['wanted']})")
 
-    def prepare(self, context: Context) -> List[dict]:
+    def prepare(self, context: Context) -> list[dict]:
         """Bring the conditions about before a trial; how they are then."""
         context.clear_output()
         part = farthest(map(context.load, context.inputs), min)
         return [resident("input-resident", part, 1.0)]
 
-    def verify_files(self, context: Context) -> List[dict]:
+    def verify_files(self, context: Context) -> list[dict]:
         """The conditions that the output tells after the run."""
         part = context.part_resident(context.output)
         return [resident("output-resident", part, 1.0)]
 
-    def verify_run(self, document: Optional[dict]) -> List[dict]:
+    def verify_run(self, document: dict | None) -> list[dict]:
         """The conditions that the sorter's own JSON tells; document is None if
         it failed."""
         return []
 
     def verify(self, context: Context,
-               document: Optional[dict]) -> List[dict]:
+               document: dict | None) -> list[dict]:
         return self.verify_files(context) + self.verify_run(document)
 
-    def verify_command(self) -> List[dict]:
+    def verify_command(self) -> list[dict]:
         """The conditions that hold after a command that is not the sorter."""
         return []
 
-    def close(self, context: Optional[Context] = None) -> None:
+    def close(self, context: Context | None = None) -> None:
         """Remove what the scenario has made; given the files of the trials,
         also what an earlier session has."""
 
@@ -158,7 +157,7 @@ class AsIs(Scenario):
 
     name = AS_IS
 
-    def prepare(self, context: Context) -> List[dict]:
+    def prepare(self, context: Context) -> list[dict]:
         return []
 
 
@@ -177,7 +176,7 @@ class Direct(Scenario):
             drive: disks.write_cache_in(disks.ask_hdparm("-W", drive))
             for drive in self.output_disks.drives}
 
-    def check(self, refuse_unverified: bool = True) -> List[dict]:
+    def check(self, refuse_unverified: bool = True) -> list[dict]:
         # No mode of reading gets past the page cache there.
         for path, placement in ((self.place.input, self.input_disks),
                                 (self.place.output, self.output_disks)):
@@ -185,7 +184,7 @@ class Direct(Scenario):
                 raise Failure(f"{self.name}: {path}", placement.why)
         return super().check(refuse_unverified)
 
-    def sort_options(self) -> List[str]:
+    def sort_options(self) -> list[str]:
         return ["--io=direct"]
 
     def write_caches(self) -> dict:
@@ -210,20 +209,20 @@ class Direct(Scenario):
                          worst(None if state is None else met_by(state)
                                for state in states.values()))
 
-    def prepare(self, context: Context) -> List[dict]:
+    def prepare(self, context: Context) -> list[dict]:
         context.settle()
         context.clear_output()
         part = farthest(map(context.evict, context.inputs), max)
         return [resident("input-not-resident", part, 0.0)]
 
-    def verify_files(self, context: Context) -> List[dict]:
+    def verify_files(self, context: Context) -> list[dict]:
         return [passed_by("input-passed-by", context, context.input,
                           LOOK_BYTES),
                 passed_by("output-passed-by", context, context.output,
                           max(self.output_rest_bytes,
                               context.looked_at_bytes))]
 
-    def verify_run(self, document: Optional[dict]) -> List[dict]:
+    def verify_run(self, document: dict | None) -> list[dict]:
         if document is None:
             return [condition("direct-io", "direct, direct", "unknown", None)]
         modes = (document.get("io"), document.get("output_io"))
@@ -235,10 +234,10 @@ class Direct(Scenario):
 class Cache(Direct):
     name = "cache"
 
-    def survey(self) -> List[dict]:
+    def survey(self) -> list[dict]:
         return [self.write_cache_condition("on", lambda state: state)]
 
-    def prepare(self, context: Context) -> List[dict]:
+    def prepare(self, context: Context) -> list[dict]:
         return super().prepare(context) + self.survey()
 
 
@@ -253,7 +252,7 @@ class Platter(Direct):
         self.wanted_bytes = drives * (max(self.known_cache_bytes.values(),
                                           default=None)
                                       or UNKNOWN_CACHE_BYTES)
-        self.filler: Optional[CacheFiller] = None
+        self.filler: CacheFiller | None = None
 
     def _known_cache_bytes(self) -> dict:
         """The cache size of each drive of the input; 0 is unknown."""
@@ -261,10 +260,10 @@ class Platter(Direct):
                 or disks.cache_bytes_in(disks.ask_hdparm("-I", drive)) or 0
                 for drive in self.input_disks.drives}
 
-    def sort_options(self) -> List[str]:
+    def sort_options(self) -> list[str]:
         return ["--io=direct", "--sync"]
 
-    def survey(self) -> List[dict]:
+    def survey(self) -> list[dict]:
         return [self.defeat_condition(),
                 self.write_cache_condition("on or off", lambda state: True),
                 self.flush_condition()]
@@ -286,7 +285,7 @@ class Platter(Direct):
         return ", ".join(f"{mebibytes(size)} ({drive})" for drive, size
                          in self.known_cache_bytes.items())
 
-    def _why_not_defeated(self) -> Optional[str]:
+    def _why_not_defeated(self) -> str | None:
         if not self.input_disks.drives:
             return self.input_disks.why or "drives unknown"
         unknown = [drive for drive, size in self.known_cache_bytes.items()
@@ -304,7 +303,7 @@ class Platter(Direct):
             return "several drives that are not read evenly"
         return None
 
-    def _why_no_room(self) -> Optional[str]:
+    def _why_no_room(self) -> str | None:
         """The reason why a device has less behind the records than is to be
         read; None if it has as much."""
         if self.place.device_bytes is None:
@@ -336,7 +335,7 @@ class Platter(Direct):
             return condition("flush", wanted, "drives unknown", None)
         return condition("flush", wanted, wanted, True)
 
-    def prepare(self, context: Context) -> List[dict]:
+    def prepare(self, context: Context) -> list[dict]:
         conditions = super().prepare(context)
         # A drive has in its cache what it has read last: so nothing else may be
         # read between this and the run.
@@ -361,16 +360,16 @@ class Platter(Direct):
         self.filler.make()
         return self.filler.read()
 
-    def verify_run(self, document: Optional[dict]) -> List[dict]:
+    def verify_run(self, document: dict | None) -> list[dict]:
         synced = None if document is None else document.get("synced")
         return super().verify_run(document) + [
             condition("synced", "true", str(synced).lower()
                       if synced is not None else "unknown", synced)]
 
-    def verify_command(self) -> List[dict]:
+    def verify_command(self) -> list[dict]:
         return [condition("synced", "true", "true", True)]
 
-    def close(self, context: Optional[Context] = None) -> None:
+    def close(self, context: Context | None = None) -> None:
         filler = (context.filler(self.wanted_bytes) if context
                   else self.filler)
         if filler is not None:
@@ -389,14 +388,14 @@ class BeyondMemory(Platter):
         self.memory_bytes = (getattr(options, "memory", None)
                              or DEFAULT_MEMORY_BYTES)
         self.limit_bytes = self.memory_bytes + memory_cgroup.KERNEL_BYTES
-        self.cgroup: Optional[MemoryCgroup] = None
+        self.cgroup: MemoryCgroup | None = None
 
-    def sort_options(self) -> List[str]:
+    def sort_options(self) -> list[str]:
         # --io=direct is not needed: what does not fit is always read past the
         # page cache.
         return ["--sync", f"--memory={self.memory_bytes}"]
 
-    def check(self, refuse_unverified: bool = True) -> List[dict]:
+    def check(self, refuse_unverified: bool = True) -> list[dict]:
         # Nothing is beyond memory unless there is a limit.
         try:
             MemoryCgroup(self.limit_bytes, self.root).close()
@@ -405,7 +404,7 @@ class BeyondMemory(Platter):
                           str(reason)) from None
         return super().check(refuse_unverified)
 
-    def command(self, words: List[str]) -> List[str]:
+    def command(self, words: list[str]) -> list[str]:
         self._leave()
         try:
             self.cgroup = MemoryCgroup(self.limit_bytes, self.root)
@@ -414,16 +413,16 @@ class BeyondMemory(Platter):
                           str(reason)) from None
         return self.cgroup.command(words)
 
-    def prepare(self, context: Context) -> List[dict]:
+    def prepare(self, context: Context) -> list[dict]:
         size_bytes = context.size_bytes(context.input)
         return super().prepare(context) + [condition(
             "input-beyond-memory", f"> {mebibytes(self.memory_bytes)}",
             mebibytes(size_bytes), size_bytes > self.memory_bytes)]
 
-    def verify_run(self, document: Optional[dict]) -> List[dict]:
+    def verify_run(self, document: dict | None) -> list[dict]:
         return super().verify_run(document) + [self._limit_condition()]
 
-    def verify_command(self) -> List[dict]:
+    def verify_command(self) -> list[dict]:
         return super().verify_command() + [self._limit_condition()]
 
     def _limit_condition(self) -> dict:
@@ -435,7 +434,7 @@ class BeyondMemory(Platter):
             "unknown" if peak_bytes is None else mebibytes(peak_bytes),
             None if peak_bytes is None else peak_bytes <= self.limit_bytes)
 
-    def close(self, context: Optional[Context] = None) -> None:
+    def close(self, context: Context | None = None) -> None:
         self._leave()
         super().close(context)
 

@@ -3,7 +3,6 @@ devices."""
 
 import os
 from dataclasses import dataclass
-from typing import Optional
 
 from trials.scenario import residency
 from trials.scenario.cache_filler import CacheFiller, DeviceFiller
@@ -23,7 +22,7 @@ class Context:
     output: str
     others: tuple = ()
     # The records on a device are this many of its first bytes.
-    device_bytes: Optional[int] = None
+    device_bytes: int | None = None
 
     # Other programs may have read this much of the output by themselves.
     looked_at_bytes = 0
@@ -36,17 +35,17 @@ class Context:
         """The bytes of the records in the input or the output."""
         return os.path.getsize(path)
 
-    def part_resident(self, path: str) -> Optional[float]:
+    def part_resident(self, path: str) -> float | None:
         """What part of the records is in the page cache; None, too, if there
         is no such file."""
         if not os.path.exists(path):
             return None
         return residency.fraction(path, self.device_bytes)
 
-    def load(self, path: str) -> Optional[float]:
+    def load(self, path: str) -> float | None:
         return residency.load(path, self.device_bytes)
 
-    def evict(self, path: str) -> Optional[float]:
+    def evict(self, path: str) -> float | None:
         return residency.evict(path, self.device_bytes)
 
     def settle(self) -> None:

@@ -4,7 +4,6 @@ import contextlib
 import os
 import stat
 from dataclasses import dataclass
-from typing import Optional
 
 from trials.base.failure import FAILED, FILE, Failure, naming
 from trials.base.programs import end_of, first_line
@@ -64,8 +63,8 @@ def validate(path: str, programs, *options, device_bytes=None):
     return programs.call("blinkval", *options, path)
 
 
-def summary_of(path: str, programs, name: Optional[str] = None,
-               device_bytes: Optional[int] = None) -> tuple:
+def summary_of(path: str, programs, name: str | None = None,
+               device_bytes: int | None = None) -> tuple:
     """(summary, None), whether or not the records are in order; or (b"", why
     there is no verdict).  `name` is a temporary file, by default beside the
     records."""

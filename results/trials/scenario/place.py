@@ -2,7 +2,6 @@
 folder, or on two block devices."""
 
 from dataclasses import dataclass
-from typing import Optional, Tuple
 
 from trials.machine import disks
 from trials.machine.disks import Placement
@@ -14,7 +13,7 @@ class Place:
     of which the first device_bytes are the records."""
     input: str
     output: str
-    device_bytes: Optional[int] = None
+    device_bytes: int | None = None
 
     @classmethod
     def folder(cls, work: str) -> "Place":
@@ -22,7 +21,7 @@ class Place:
         return cls(work, work)
 
     @property
-    def paths(self) -> Tuple[str, ...]:
+    def paths(self) -> tuple[str, ...]:
         """Each once."""
         return tuple(dict.fromkeys((self.input, self.output)))
 

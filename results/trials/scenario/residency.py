@@ -14,7 +14,6 @@ import ctypes
 import errno
 import mmap
 import os
-from typing import Optional
 
 from trials.base.failure import naming
 
@@ -59,7 +58,7 @@ def page_count(size_bytes: int) -> int:
     return -(-size_bytes // PAGE_BYTES)
 
 
-def pages_by_cachestat(fd: int, size_bytes: int) -> Optional[int]:
+def pages_by_cachestat(fd: int, size_bytes: int) -> int | None:
     """Pages of the file that are in memory; None: the kernel can't tell."""
     whole = CachestatRange(0, size_bytes)
     found = Cachestat()
@@ -76,7 +75,7 @@ def may_ask_mincore(fd: int) -> bool:
             or os.access(f"/proc/self/fd/{fd}", os.W_OK))
 
 
-def pages_by_mincore(fd: int, size_bytes: int) -> Optional[int]:
+def pages_by_mincore(fd: int, size_bytes: int) -> int | None:
     if not may_ask_mincore(fd):
         return None
     address = libc.mmap(None, size_bytes, mmap.PROT_READ, mmap.MAP_SHARED,
@@ -93,7 +92,7 @@ def pages_by_mincore(fd: int, size_bytes: int) -> Optional[int]:
         libc.munmap(address, size_bytes)
 
 
-def fraction_of(fd: int, size_bytes: Optional[int] = None) -> Optional[float]:
+def fraction_of(fd: int, size_bytes: int | None = None) -> float | None:
     if size_bytes is None:
         size_bytes = os.fstat(fd).st_size
     if size_bytes == 0:
@@ -106,14 +105,14 @@ def fraction_of(fd: int, size_bytes: Optional[int] = None) -> Optional[float]:
     return min(1.0, pages / page_count(size_bytes))
 
 
-def fraction(path: str, size_bytes: Optional[int] = None) -> Optional[float]:
+def fraction(path: str, size_bytes: int | None = None) -> float | None:
     """The part of the file that is in the page cache, from 0 to 1; None if it
     can't be known, as of an empty file."""
     with opened(path) as fd:
         return fraction_of(fd, size_bytes)
 
 
-def read_all(fd: int, size_bytes: Optional[int] = None) -> None:
+def read_all(fd: int, size_bytes: int | None = None) -> None:
     piece = bytearray(PIECE_BYTES)
     offset = 0
     while size_bytes is None or offset < size_bytes:
@@ -123,7 +122,7 @@ def read_all(fd: int, size_bytes: Optional[int] = None) -> None:
         offset += count
 
 
-def load(path: str, size_bytes: Optional[int] = None) -> Optional[float]:
+def load(path: str, size_bytes: int | None = None) -> float | None:
     """Bring the whole file into the page cache; returns fraction()."""
     with opened(path) as fd:
         # Read, not only asked for: readahead(2) returns before it is done
@@ -136,7 +135,7 @@ def load(path: str, size_bytes: Optional[int] = None) -> Optional[float]:
         return fraction_of(fd, size_bytes)
 
 
-def evict(path: str, size_bytes: Optional[int] = None) -> Optional[float]:
+def evict(path: str, size_bytes: int | None = None) -> float | None:
     """Take the file, or all of the device, out of the page cache; returns
     fraction().
 
@@ -156,7 +155,7 @@ def settle(path: str) -> None:
             raise OSError(ctypes.get_errno(), "")
 
 
-def drop_caches(root: str = "/") -> Optional[str]:
+def drop_caches(root: str = "/") -> str | None:
     """Drop all clean pages of the page cache, of all files.  Returns None, or
     why that can't be done: only root may."""
     try:

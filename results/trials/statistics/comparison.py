@@ -49,7 +49,6 @@ is left out, nothing is taken to be normal.
 
 import math
 from dataclasses import dataclass
-from typing import Optional
 
 import numpy as np
 from scipy import stats
@@ -79,12 +78,12 @@ class Analysis:
     p_value: float
     method: str  # exact or asymptotic
     least_p_value: float  # that so few samples can give at all
-    ratio: Optional[float]
-    ratio_interval: Optional[Interval]  # also None when there are too few
-    superiority: Optional[float]
+    ratio: float | None
+    ratio_interval: Interval | None  # also None when there are too few
+    superiority: float | None
 
     @property
-    def cliffs_delta(self) -> Optional[float]:
+    def cliffs_delta(self) -> float | None:
         return None if self.superiority is None else 2 * self.superiority - 1
 
 
@@ -103,7 +102,7 @@ class Blocked(Analysis):
 class TwoSample(Analysis):
     u: float  # pairs in which this one took longer, ties by half
     shift_ns: float
-    shift_interval_ns: Optional[Interval]
+    shift_interval_ns: Interval | None
 
     @property
     def longer(self) -> bool:
@@ -114,7 +113,7 @@ class TwoSample(Analysis):
 class Comparison:
     n_reference: int
     n: int
-    blocked: Optional[Blocked]  # None: the arms did not run in blocks
+    blocked: Blocked | None  # None: the arms did not run in blocks
     two_sample: TwoSample
 
     @property
@@ -177,7 +176,7 @@ def blocked(reference, samples, blocks) -> Blocked:
 
 
 def blocked_ratio_interval(reference, samples, blocks,
-                           confidence) -> Optional[Interval]:
+                           confidence) -> Interval | None:
     """The interval of blocked() for another confidence."""
     logs = _log_ratios(reference, samples, blocks)
     return _ratios_of(paired_shift(logs, confidence)[1]) if len(logs) else None
@@ -215,7 +214,7 @@ def u_test(reference, samples):
 
 
 def ratio_interval(reference, samples, seed,
-                   confidence=CONFIDENCE) -> Optional[Interval]:
+                   confidence=CONFIDENCE) -> Interval | None:
     """The interval of the ratio of medians, by resampling each arm; None when
     an arm has one sample, whose resamples are all alike."""
     if min(len(reference), len(samples)) < 2:

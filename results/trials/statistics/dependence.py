@@ -5,7 +5,6 @@ very slow trial has no more say than another.
 """
 
 from dataclasses import dataclass
-from typing import Optional
 
 import numpy as np
 from scipy import stats
@@ -26,7 +25,7 @@ class Dependence:
         return self.p_value < ALPHA
 
 
-def dependence(samples_ns, beside) -> Optional[Dependence]:
+def dependence(samples_ns, beside) -> Dependence | None:
     """The dependence; None: there are too few, or all of either are the same.
     """
     samples_ns, beside = np.asarray(samples_ns), np.asarray(beside)

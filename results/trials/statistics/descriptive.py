@@ -16,7 +16,6 @@ fewer than 200.
 
 import warnings
 from dataclasses import dataclass
-from typing import Optional
 
 import numpy as np
 from scipy import stats
@@ -49,17 +48,17 @@ class Summary:
     min_ns: float
     max_ns: float
     mean_ns: float
-    sd_ns: Optional[float]  # n - 1; null for one sample
+    sd_ns: float | None  # n - 1; null for one sample
     median_ns: float
     mad_ns: float  # median absolute deviation from the median, not scaled
     deviation_ratio: float  # mean absolute deviation from the median / median
     iqr_ns: float
-    variation_ratio: Optional[float]  # sd / mean
+    variation_ratio: float | None  # sd / mean
     percentiles_ns: dict  # {"1": …, "99.9": …}
-    median_interval_ns: Optional[Interval]  # null below 6 samples
-    mean_interval_ns: Optional[Interval]  # null below LEAST_MEAN_COUNT
+    median_interval_ns: Interval | None  # null below 6 samples
+    mean_interval_ns: Interval | None  # null below LEAST_MEAN_COUNT
 
-    def shown_percentile_ns(self, percent: str) -> Optional[float]:
+    def shown_percentile_ns(self, percent: str) -> float | None:
         """The percentile, or None if there are too few samples to tell it from
         the maximum."""
         if self.n < LEAST_COUNTS[percent]:
@@ -73,15 +72,15 @@ class Flags:
     samples to ask."""
 
     outliers: list  # modified Z above 3.5
-    drift: Optional[sequence.Drift]
-    step: Optional[sequence.Step]
+    drift: sequence.Drift | None
+    step: sequence.Step | None
     # The neighbours in what the drift or the step leaves, if one was found: in
     # a run that drifts all neighbours resemble each other.
-    neighbours: Optional[sequence.Neighbours]
+    neighbours: sequence.Neighbours | None
     words: list  # those that are raised: drift step autocorrelated
 
 
-def summarise(samples_ns, seed: int) -> Optional[Summary]:
+def summarise(samples_ns, seed: int) -> Summary | None:
     """The summary, or None when there is no sample."""
     samples = np.asarray(samples_ns, dtype=float)
     n = len(samples)
@@ -110,7 +109,7 @@ def deviations(samples_ns):
     return np.abs(np.asarray(samples_ns) - median) / median
 
 
-def median_interval(samples_ns, confidence=CONFIDENCE) -> Optional[Interval]:
+def median_interval(samples_ns, confidence=CONFIDENCE) -> Interval | None:
     """The k-th from below and from above, for the greatest k that covers
     enough: fewer than k samples lie below the median with the probability of
     the binomial law (1/2).  None when not even the extremes do."""
@@ -124,7 +123,7 @@ def median_interval(samples_ns, confidence=CONFIDENCE) -> Optional[Interval]:
 
 
 def mean_interval(samples_ns, seed: int, confidence=CONFIDENCE,
-                  resamples=RESAMPLES) -> Optional[Interval]:
+                  resamples=RESAMPLES) -> Interval | None:
     n = len(samples_ns)
     if n < 2:
         return None

@@ -21,7 +21,7 @@ racing do: a run that is resumed, or read later, comes to the same end.
 """
 
 import statistics
-from typing import Iterator, NamedTuple, Optional
+from typing import Iterator, NamedTuple
 
 from trials.statistics.racing import is_sample
 
@@ -35,7 +35,7 @@ class Width(NamedTuple):
     """How well a configuration is known."""
     scenario: str
     configuration: str
-    percent: Optional[float]  # None: too few samples for an interval
+    percent: float | None  # None: too few samples for an interval
 
     @property
     def words(self) -> str:
@@ -137,14 +137,14 @@ class Precision:
         self._next_look = next(self._looks)
         self._trials_counted = self._spent_ns = 0
         # Words for how well the least known one was, at the last look.
-        self.known: Optional[str] = None
+        self.known: str | None = None
 
     @property
     def left_ns(self) -> float:
         """The time that is left at most, by the blocks that are done."""
         return max(0, self._until["max_seconds"] * 1e9 - self._spent_ns)
 
-    def ends(self, trials: list[dict], block: int) -> Optional[str]:
+    def ends(self, trials: list[dict], block: int) -> str | None:
         """Why no more blocks than those before this one are run, by all trials
         before it: NARROW or TIME; None: there are more."""
         if self._until is None or block == 0:
@@ -162,7 +162,7 @@ class Precision:
         return None
 
 
-def sentence(design: dict, trials: list[dict]) -> Optional[str]:
+def sentence(design: dict, trials: list[dict]) -> str | None:
     """Why the run has ended, if it has, and how well the least known
     configuration is known; None where that was not asked for."""
     until = design.get("until")

@@ -22,7 +22,6 @@ resumed, or read later, comes to the same ones.
 """
 
 import statistics
-from typing import Optional
 
 FEWEST_SAMPLES = 2
 COUNTED = ("ok", "unchecked")
@@ -32,7 +31,7 @@ def is_sample(trial: dict) -> bool:
     return trial["outcome"] in COUNTED and trial["whole_ns"] is not None
 
 
-def decides(racing: Optional[dict], block: int) -> bool:
+def decides(racing: dict | None, block: int) -> bool:
     """Are the variants judged just before this block?"""
     if racing is None or block < racing["first_block"]:
         return False

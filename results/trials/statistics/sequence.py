@@ -9,7 +9,6 @@ taken for a trend.
 """
 
 from dataclasses import dataclass
-from typing import Optional
 
 import numpy as np
 from scipy import stats
@@ -55,7 +54,7 @@ class Neighbours:
     autocorrelation: float
     autocorrelation_p_value: float
     runs: int
-    runs_p_value: Optional[float]
+    runs_p_value: float | None
     found: bool
 
 

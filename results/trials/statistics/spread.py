@@ -31,7 +31,6 @@ repeats, the mean deviation of a block's runs is that of the block.
 """
 
 from dataclasses import dataclass
-from typing import Optional
 
 import numpy as np
 from scipy import stats
@@ -52,8 +51,8 @@ class Spread:
 
     count: int  # blocks that have both, or trials of the run that has fewer
     p_value: float = 1.0
-    ratio: Optional[float] = None  # None: the reference has no spread
-    interval: Optional[Interval] = None  # None, too, if there are too few
+    ratio: float | None = None  # None: the reference has no spread
+    interval: Interval | None = None  # None, too, if there are too few
 
     def verdict(self, p_holm=None) -> str:
         """wider, narrower, NOT_SHOWN or TOO_FEW; see comparison.py."""

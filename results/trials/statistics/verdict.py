@@ -25,7 +25,6 @@ error, on noise that was recorded and on worse.
 """
 
 from dataclasses import dataclass
-from typing import Optional
 
 from trials.statistics import comparison
 from trials.statistics.descriptive import Interval
@@ -39,9 +38,9 @@ SLOWER, FASTER, SAME, INCONCLUSIVE = "slower", "faster", "same", "inconclusive"
 class Change:
     """One arm beside another."""
     pairs: int  # blocks that have both
-    ratio: Optional[float]  # None without a pair
-    interval: Optional[Interval]  # of 95 %
-    within: Optional[Interval]  # of 90 %, for equivalence
+    ratio: float | None  # None without a pair
+    interval: Interval | None  # of 95 %
+    within: Interval | None  # of 90 %, for equivalence
     p_value: float
 
     def differs(self, margin_ratio: float, alpha: float) -> bool:
