@@ -6,6 +6,7 @@ import functools
 import json
 import os
 import tempfile
+import types
 import unittest
 
 import trial_samples
@@ -15,7 +16,8 @@ from trials.base.failure import Failure
 from trials.base.programs import Programs
 from trials.drawing.picture import Picture
 from trials.published import (answers, benchmark, claims_page, claims_table,
-                              dot_plot, figures, quantity, report, verdict)
+                              dot_plot, figures, model_curves, passes_plot,
+                              quantity, report, verdict)
 from trials.published.answers import Answer, Answers
 
 SWEEP = "tune.mtu 9000 | 1500\ntune.read-ahead 1024 | 0\n"
@@ -141,10 +143,13 @@ class Records(unittest.TestCase):
         self.assertEqual([25600], [answer.value for answer in found])
 
     def test_figures_with_ours(self):
-        found = figures.pictures(report.Report(whole().documents, sources()))
+        found = figures.pictures(report.Report(
+            whole().documents, sources(), whole().programs))
         names = [picture.name for picture in found]
         self.assertEqual(len(names), len(set(names)))
-        for name in ("datamation-2011-4-sweep", "psort-2011-1", "psort-2011-2",
+        for name in ("tritonsort-1", "tritonsort-9", "depsort-3",
+                     "spsort-2-rates",
+                     "datamation-2011-4-sweep", "psort-2011-1", "psort-2011-2",
                      "psort-2011-3", "figure-11-weak-cache"):
             self.assertIn(name, names)
         for picture in found:
@@ -167,7 +172,7 @@ class Records(unittest.TestCase):
                     "trials": 3} | options)
                 found = [answers.read(f"{at}/record")]
                 drawn = figures.pictures(report.Report(
-                    whole().documents, found))
+                    whole().documents, found, whole().programs))
                 self.assertEqual(names, {
                     picture.name for picture in drawn
                     if "record" in picture.title})
@@ -192,6 +197,23 @@ class Records(unittest.TestCase):
                         dot_plot.draw(rows, "ms", width_px)).svg()
         self.assertIn(">1,000<", drawn)
         self.assertNotIn("$", drawn)
+
+    def test_passes_of_a_record(self):
+        trials = [{"whole_ns": 1, "ranks": [{"external": {"passes": [
+            {"pass": "runs", "ns": ns, "read_bytes": 8 * ns,
+             "written_bytes": 6 * ns},
+            {"pass": "merges", "ns": 0, "read_bytes": 0, "written_bytes": 0},
+            {"pass": "output", "ns": 3 * ns, "read_bytes": 6 * ns,
+             "written_bytes": 9 * ns}]}}]} for ns in (10**9, 2 * 10**9)]
+        found = passes_plot.of_group(types.SimpleNamespace(
+            sample_trials=trials))
+        self.assertEqual([
+            ("input read", 0, 1.5, 8e9), ("scratch written", 0, 1.5, 6e9),
+            ("scratch read", 1.5, 6, 2e9), ("output written", 1.5, 6, 3e9)],
+            [(level.name, level.begin_s, level.end_s, level.bytes_per_s)
+             for level in found])
+        self.assertEqual([], passes_plot.of_group(types.SimpleNamespace(
+            sample_trials=[{"whole_ns": 1, "ranks": [{}]}])))
 
     def test_the_order_of_effects(self):
         wanted = [effect("mtu", 75, "mtu=1500"),
@@ -232,6 +254,24 @@ class Documents(unittest.TestCase):
         self.assertEqual([], page.outside())
         for document, _ in self.found.documents:
             self.assertIn(document["document"], page.ids)
+
+    def test_figures_without_figures_are_named(self):
+        self.assertIn("Figures 2 to 7 are diagrams",
+                      claims_page.render(self.found))
+
+    def test_curves_of_the_model(self):
+        """They are as the documents' figures are."""
+        rates = [spread.middle for _, spread in model_curves.merging(
+            self.found.programs).points]
+        self.assertGreater(rates[0], 1.2 * rates[-1])
+        for curve in model_curves.receiving(self.found.programs):
+            self.assertTrue(all(spread.middle < 1.25e9
+                                for _, spread in curve.points), curve.name)
+        few, *_, many = model_curves.by_roles(
+            self.found.programs, report.claims.find("depsort", "rate")[
+                "ours"]["arguments"])
+        self.assertGreater(few.points[0][1].middle,
+                           1.2 * many.points[-1][1].middle)
 
     def test_a_member_that_no_plan_has(self):
         wanted = claim(ours={"by": "modelled", "member": "nothing",

@@ -15,6 +15,7 @@ from matplotlib.ticker import (FixedLocator, FuncFormatter, LogLocator,
 from trials.base import units
 from trials.characterise import text_format
 from trials.drawing import style
+from trials.drawing.picture import Picture
 
 _LEFT_PX, _TITLE_PX, _PANEL_PX, _FOOT_PX, _GAP_PX = 54, 24, 230, 44, 14
 _LABEL_GAP_PX, _LABEL_ROW_PX = 8, 13
@@ -46,7 +47,7 @@ class Plot:
     # "rate" or "time", and the unit: (its size, its name); None: that of rates.
     y_words: str = "rate"
     unit: tuple | None = None
-    # (name, bytes) of sizes to be marked.
+    # (name, place) of places to be marked.
     marks: list = field(default_factory=list)
     # {name of a curve: how its line is drawn} of those that are not as usual.
     lines: dict = field(default_factory=dict)
@@ -65,6 +66,15 @@ class Plot:
         return {"color": _COLOURS.get(
             curve.name, style.SERIES[number % len(style.SERIES)]),
             "linewidth": 1.1, **self.lines.get(curve.name, {})}
+
+
+def picture(name, title, caption, plot) -> Picture:
+    """It is described by the ends of each curve."""
+    return Picture(
+        name, title, caption,
+        "; ".join(f"{panel.title}: {text_format.curve_words(curve, plot)}"
+                  for panel in plot.panels for curve in panel.curves),
+        lambda width_px: draw(plot, width_px))
 
 
 def draw(plot, width_px):
@@ -150,7 +160,7 @@ def make_logarithmic(axis, low, high):
 
 
 def _marks(axes, plot):
-    """Sizes that the machine says it has, by their names."""
+    """Places by their names, as the sizes that a machine says it has."""
     low, high = axes.get_xlim()
     for name, size in plot.marks:
         power = np.log2(size)
@@ -158,7 +168,7 @@ def _marks(axes, plot):
             continue
         axes.axvline(power, color=style.MUTED, linewidth=0.8,
                      linestyle=(0, (4, 3)))
-        axes.annotate(f"{name} {text_format.short_size(size)}", (power, 1),
+        axes.annotate(f"{name} {plot.place(size)}", (power, 1),
                       xytext=(0, 3), textcoords="offset points",
                       xycoords=axes.get_xaxis_transform(), ha="center",
                       va="bottom", fontsize=style.SMALL_PX,

@@ -46,14 +46,8 @@ def _of_curves(topic, panels, x_words, caption, *axis):
     """`panels`: (title, curves) of each; `axis`: as Plot takes them, unless it
     is one of rates."""
     panels = [Panel(title, group) for title, group in panels if group]
-    if not panels:
-        return None
-    plot = Plot(panels, x_words, *axis)
-    return _picture(
-        topic, caption,
-        "; ".join(f"{panel.title}: {text_format.curve_words(curve, plot.unit)}"
-                  for panel in panels for curve in panel.curves),
-        lambda width_px: curves.draw(plot, width_px))
+    return curves.picture(topic, TITLES[topic], caption, Plot(
+        panels, x_words, *axis)) if panels else None
 
 
 # --- memory -------------------------------------------------------------------

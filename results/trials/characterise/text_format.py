@@ -39,13 +39,13 @@ def rate_words(*rates):
     return f"{' to '.join(figures)} {name}"
 
 
-def curve_words(curve, unit) -> str:
+def curve_words(curve, plot) -> str:
     """"read: 98.10 GB/s at 16K, 11.02 GB/s at 256M" """
-    size, name = unit
+    size, name = plot.unit
     ends = curve.points if len(curve.points) < 2 else (curve.points[0],
                                                        curve.points[-1])
     return f"{curve.name}: " + ", ".join(
-        f"{units.digits(spread.middle / size)} {name} at {short_size(at)}"
+        f"{units.digits(spread.middle / size)} {name} at {plot.place(at)}"
         for at, spread in ends)
 
 

@@ -6,7 +6,6 @@ those that were given.  One that several records can answer has an answer of
 each.
 """
 
-import json
 import os
 from dataclasses import dataclass, replace
 from typing import Callable
@@ -15,7 +14,7 @@ import numpy as np
 
 from trials.base.failure import Failure
 from trials.characterise import machine_profile
-from trials.published import benchmark, quantity
+from trials.published import benchmark, model_curves, quantity
 from trials.record import store
 from trials.record.sweep import ranks_of
 from trials.report.study import REFERENCE, Study
@@ -74,7 +73,6 @@ class Answers:
     def __init__(self, programs, sources):
         self._programs = programs
         self._sources = sources
-        self._plans = {}
 
     def of(self, claim) -> list[Answer]:
         ours = claim["ours"]
@@ -94,13 +92,11 @@ class Answers:
                 for answer in found] or _skipped(self._sources, ours)
 
     def _modelled(self, claim):
-        """By blinksort's own model; the same arguments are asked once."""
+        """By blinksort's own model."""
         ours = claim["ours"]
-        arguments = tuple(ours["arguments"])
-        if arguments not in self._plans:
-            self._plans[arguments] = json.loads(self._programs.must_call(
-                "blinksort", "--explain", "--json", *arguments).stdout)
-        value = member_of(self._plans[arguments], ours["member"])
+        arguments = ours["arguments"]
+        value = member_of(model_curves.explained(self._programs, *arguments),
+                          ours["member"])
         if value is None:
             raise Failure(claim["id"], f"no {ours['member']} in the plan")
         words = ours.get("note", "blinksort --explain " + " ".join(arguments))

@@ -27,6 +27,7 @@ def _document(document, answered, pictures):
         name, document["title"],
         markup.paragraph(claims_table.cited(document), "muted"),
         markup.paragraph(document["machine"]),
+        *map(markup.paragraph, filter(None, [figures.DIAGRAMS.get(name)])),
         *map(frame.figure, pictures.get(name, ())),
         *(markup.table(*each) for each in figures.tables(answered)),
         *(_table(name, [row for each in members for row in _rows(each)])

@@ -9,15 +9,25 @@ from dataclasses import replace
 
 import numpy as np
 
-from trials.characterise import curves, profile_plots, text_format
+from trials.characterise import curves, profile_plots
 from trials.characterise.curves import Panel, Plot
 from trials.characterise.machine_profile import Curve, Spread
 from trials.drawing import histogram, labels, style
 from trials.drawing.picture import Picture
-from trials.published import dot_plot, effects_plot
+from trials.published import (dot_plot, effects_plot, model_curves,
+                              passes_plot, quantity)
 from trials.record import design as designs
 from trials.report import plots, price_plot
 from trials.report.study import CONTROL
+
+# Figures without figures, and what stands for them.
+DIAGRAMS = {
+    "tritonsort": "Figures 2 to 7 are diagrams of the stages; the table of "
+                  "stages, by Figure 8, stands for them.",
+    "depsort": "Figures 1 and 2 are diagrams of the nodes and their switches; "
+               "--roles, in the claims, says what each rank does.",
+    "spsort": "Figure 1 is a diagram of the machine; the arguments of "
+              "--suppose, in the claims that are modelled, describe it."}
 
 
 def by_document(found) -> dict:
@@ -25,8 +35,10 @@ def by_document(found) -> dict:
     made = {}
     for document, answered in found.documents:
         name = document["document"]
-        made[name] = [picture for make in _FORMS.get(name, ())
-                      for picture in make(answered, found.sources)]
+        made[name] = [*(make(answered, found.programs)
+                        for make in _MODELLED.get(name, ())),
+                      *(picture for make in _FORMS.get(name, ())
+                        for picture in make(answered, found.sources))]
         drawn = {picture.name for picture in made[name]}
         made[name] += _beside(name, answered, drawn)
     return made
@@ -96,10 +108,13 @@ def _breakdown(_, sources):
                           + found.caption)
 
 
+def _claim(answered, name):
+    return next(each.claim for each in answered if each.claim["id"] == name)
+
+
 def _price_list(answered, _):
     """Figure 1 of the memo: its list, which has no savings."""
-    claim = next(each.claim for each in answered
-                 if each.claim["id"] == "price-list")
+    claim = _claim(answered, "price-list")
     parts, currency = list(claim["values"].items()), claim["unit"]
     yield Picture("psort-2011-1", "Figure 1", "Figure 1, as published.",
                   price_plot.words(parts, currency),
@@ -166,16 +181,13 @@ def _scaling_of(source, figure):
         first = curve.points[0][1].middle / curve.points[0][0]
         even = Curve("in proportion", points=[
             (ranks, Spread.of([first * ranks])) for ranks, _ in curve.points])
-        plot = Plot([Panel(f"{study.label(scenario)}, {source.name}",
-                           [curve, even])], "ranks", "rate",
-                    text_format.rate_unit(text_format.largest([curve])))
-        yield Picture(
+        yield curves.picture(
             f"figure-{figure}-{source.name}-{scenario}",
             f"Figure {figure}, in {source.name}",
             f"Figure {figure}, in {source.name}: the rate of all ranks, each "
             "with as many records; ranks of one machine share its CPUs.",
-            text_format.curve_words(curve, plot.unit),
-            lambda width_px, plot=plot: curves.draw(plot, width_px))
+            Plot([Panel(f"{study.label(scenario)}, {source.name}",
+                        [curve, even])], "ranks"))
 
 
 def _rates(study, group):
@@ -225,9 +237,68 @@ def _table(figure, group):
     return title(figure), "|".join(heads), list(zip(*columns))
 
 
+# --- figures of machines that are not at hand ---------------------------------
+
+def _merging(answered, programs):
+    return curves.picture(
+        "tritonsort-1", "Figure 1",
+        "Figure 1: the rate of merging 200 GB of a disk of 100 MB/s, by the "
+        "number of files, as blinksort's model predicts it with less memory "
+        "for more of them. Dashed: where the document's rate begins to fall.",
+        Plot([Panel("200 GB of a disk", [model_curves.merging(programs)])],
+             "files", marks=[("2011: falls from", _claim(
+                 answered, "merge-files")["value"])], place="{:.0f}".format))
+
+
+def _receiving(answered, programs):
+    claim, nodes = (_claim(answered, name) for name in ("threads-rate",
+                                                        "nodes"))
+    told = Curve("2011: threads", points=[(nodes["value"], Spread.of([
+        quantity.in_unit(claim["value"], claim["unit"], "bytes/s")]))])
+    return curves.picture(
+        "tritonsort-9", "Figure 9",
+        "Figure 9: the rate at which each node receives, as the model "
+        "predicts it of blinksort's schedules, each with one thread. Hollow: "
+        "below this were the document's receivers with a thread for each node.",
+        Plot([Panel("links of 10 Gbit/s",
+                    [*model_curves.receiving(programs), told])],
+             "nodes", "rate", (1.25e8, "Gbit/s"), lines={told.name: {
+                 "color": style.INK, "markerfacecolor": style.PAPER}},
+             place="{:.0f}".format))
+
+
+def _by_roles(answered, programs):
+    return curves.picture(
+        "depsort-3", "Figure 3",
+        "Figure 3: the time of a sort by the numbers of data nodes, as "
+        "blinksort's model predicts it, which chooses what each node does.",
+        Plot([Panel("16 GiB, 4 nodes that compute", model_curves.by_roles(
+            programs, _claim(answered, "rate")["ours"]["arguments"]))],
+            "nodes that keep runs", "time", (1e9, "s"),
+            place="{:.0f}".format))
+
+
+def _passes(answered, sources):
+    """Figure 2 of SPsort, beside the passes of records."""
+    panels = [("SPsort, 400 nodes", passes_plot.of_document(answered))] + [
+        (f"{source.name}, {source.study.label(group.scenario)}", levels)
+        for source in sources if source.study
+        for group in source.study.references
+        if (levels := passes_plot.of_group(group))]
+    yield Picture(
+        "spsort-2-rates", "Figure 2",
+        "Figure 2: rates over the two passes, those of all nodes as far as the "
+        "document's text tells them; of reading scratch it tells the largest. "
+        "Below them the mean rates of each pass of ours.",
+        "; ".join(f"{title}: {passes_plot.words(levels)}"
+                  for title, levels in panels),
+        lambda width_px: passes_plot.draw(panels, width_px))
+
+
+_MODELLED = {"tritonsort": (_merging, _receiving), "depsort": (_by_roles,)}
 _FORMS = {
     "tritonsort": (_of_machines("10", "transfers"), _scaling("11")),
-    "depsort": (_scaling("4"),),
+    "depsort": (_scaling("4"),), "spsort": (_passes,),
     "datamation-2011": (_of_machines("1", "blocks"),
                         _of_machines("2", "surface"), _breakdown, _effects),
     "psort-2011": (_price_list, _distribution("cache", "2"),

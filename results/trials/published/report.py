@@ -51,6 +51,8 @@ class Report:
     # (document, [Answered])
     documents: list
     sources: list
+    # The programs that were asked for what is modelled.
+    programs: object
 
     @property
     def answered(self) -> list:
@@ -71,7 +73,7 @@ def make(programs, names, paths) -> Report:
     return Report([
         (document, [Answered(claim, found.of(claim))
                     for claim in document["claims"]])
-        for document in map(claims.load, names)], sources)
+        for document in map(claims.load, names)], sources, programs)
 
 
 def groups(answered) -> list:
