@@ -124,8 +124,7 @@ class TestTree(unittest.TestCase):
                 "network.interfaces.eth0.mtu_bytes": 9000,
                 "network.interfaces.eth0.speed_mbit": None,
                 "storage.arrays.md0.level": "raid0",
-                "storage.arrays.md0.chunk_bytes": 65536,
-                "host": None}.items():
+                "storage.arrays.md0.chunk_bytes": 65536}.items():
             self.assertEqual(found[key], value, key)
         self.assertNotIn("network.interfaces.lo.mtu_bytes", found)
         self.assertNotIn("52:54:00", json.dumps(found))
@@ -257,10 +256,6 @@ class TestThisMachine(unittest.TestCase):
         self.assertIsNone(re.search(
             r"\b\d+\.\d+\.\d+\.\d+\b|[0-9a-f]{2}(:[0-9a-f]{2}){5}",
             re.sub(r'"versions": {[^}]*}', "", self.text)))
-
-    def test_host_if_asked_for(self):
-        found = environment.describe([], with_host=True)
-        self.assertEqual(found["host"], platform.node())
 
     def test_versions_of_ours(self):
         if not os.path.exists(f"{BIN}/blinksort"):

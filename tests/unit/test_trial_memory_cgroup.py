@@ -2,6 +2,7 @@
 """trials.machine.memory_cgroup: cgroups of both versions, in a tree of files,
 and one of this machine."""
 
+import contextlib
 import os
 import subprocess
 import tempfile
@@ -40,9 +41,6 @@ class MemoryCgroups(unittest.TestCase):
                          f"{self.root}/sys/memory")
         self.assertEqual(self.said(cgroup, "memory.limit_in_bytes"),
                          str(5 * MIB))
-        self.put(f"{cgroup.folder[len(self.root):]}/memory.oom_control",
-                 "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n")
-        self.assertEqual(cgroup.killed(), 3)
 
     def test_version_2(self):
         self.put("proc/mounts", "none /sys/all cgroup2 rw 0 0\n")
@@ -52,7 +50,6 @@ class MemoryCgroups(unittest.TestCase):
         self.assertIsNone(cgroup.peak_bytes())
         self.put(f"{cgroup.folder[len(self.root):]}/memory.peak", "77\n")
         self.assertEqual(cgroup.peak_bytes(), 77)
-        self.assertEqual(cgroup.killed(), 0)
 
     def test_none(self):
         for mounts, control in (("", ""), ("none /x cgroup2 rw 0 0", "cpu")):
@@ -67,13 +64,12 @@ class MemoryCgroups(unittest.TestCase):
         except Unavailable as reason:
             self.skipTest(f"no memory cgroup: {reason}")
         take = "import sys; bytearray(int(sys.argv[1]) << 20)"
-        with cgroup:
+        with contextlib.closing(cgroup):
             for mebibytes, status in ((20, 0), (200, -9)):
                 done = subprocess.run(cgroup.command(
                     ["/usr/bin/python3", "-c", take, str(mebibytes)]),
                     check=False)
                 self.assertEqual(done.returncode, status)
-            self.assertEqual(cgroup.killed(), 1)
             if cgroup.peak_bytes() is not None:
                 self.assertLessEqual(cgroup.peak_bytes(), 64 * MIB)
                 self.assertGreater(cgroup.peak_bytes(), 20 * MIB)

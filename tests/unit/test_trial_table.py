@@ -325,7 +325,7 @@ class TableTest(unittest.TestCase):
         design = trial_samples.make_design(sweep_text=text)
         found = self.study(trials=3, sweep_text=text, alter=alter)
         text = table.text(found)
-        self.line(text, "^pagecache: MPI_Init and MPI_Finalize apart, medians; ")
+        self.line(text, "^pagecache: MPI_Init and MPI_Finalize apart, medians;")
         # Whole 29, 6 and 2 off; and 20 / 10, 21 / 11, 22 / 12.
         self.line(text, r"^2 +openmpi +mpi-tcp +3 +29\.00 ms +6\.000 ms "
                         r"+2\.000 ms +21\.00 ms +1\.91 +3\.000 ms$")

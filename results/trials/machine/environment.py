@@ -2,8 +2,8 @@
 
 A nested dict; what is not there or may not be read is None.  changes() tells
 what became different during a session.  Nothing that names people, places or
-single devices is taken: no users, addresses, serial numbers or paths; and the
-name of the host only if asked for.
+single devices is taken: no names of hosts, users, addresses, serial numbers or
+paths.
 """
 
 import os
@@ -378,12 +378,10 @@ def of_services(tree: Tree) -> dict | None:
 # --- all of it ----------------------------------------------------------------
 
 
-def describe(paths: Iterable[str], programs=None, root: str = "/",
-             with_host: bool = False) -> dict:
+def describe(paths: Iterable[str], programs=None, root: str = "/") -> dict:
     """This machine as it is now, and the disks that paths lie on."""
     tree = Tree(root)
     return {
-        "host": platform.node() if with_host else None,
         "virtualisation": of_virtualisation(tree),
         "kernel": of_kernel(tree),
         "cpu": of_cpu(tree),

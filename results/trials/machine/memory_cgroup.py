@@ -29,37 +29,30 @@ class Unavailable(Exception):
 @dataclass(frozen=True)
 class Version:
     """Names of the files of a cgroup."""
-    number: int
     limit: str
     swap: str
     peak: str
-    events: str
-
-    def swap_limit(self, limit_bytes: int) -> int:
-        """Version 1 limits the sum of memory and swap."""
-        return limit_bytes if self.number == 1 else 0
+    # Swap is limited together with memory, and not by itself.
+    limits_sum: bool = False
 
 
 VERSIONS = {
-    "cgroup": Version(1, "memory.limit_in_bytes",
-                      "memory.memsw.limit_in_bytes",
-                      "memory.max_usage_in_bytes", "memory.oom_control"),
-    "cgroup2": Version(2, "memory.max", "memory.swap.max", "memory.peak",
-                       "memory.events")}
+    "cgroup": Version("memory.limit_in_bytes", "memory.memsw.limit_in_bytes",
+                      "memory.max_usage_in_bytes", True),
+    "cgroup2": Version("memory.max", "memory.swap.max", "memory.peak")}
 
 
-def mounted(controllers: list[str], root: str = "/") -> tuple[str, str]:
-    """(folder, type) of the hierarchy that has one of these controllers:
-    version 1 and 2 may call it by different names."""
-    for found in re.findall(r"^\S+ (\S+) (cgroup2?) (\S+) ", read(
-            os.path.join(root, "proc/mounts")), re.MULTILINE):
-        folder, kind, options = found
+def mounted(root: str) -> tuple[str, str]:
+    """(folder, type) of the hierarchy that limits memory."""
+    for folder, kind, options in re.findall(
+            r"^\S+ (\S+) (cgroup2?) (\S+) ",
+            read(os.path.join(root, "proc/mounts")), re.MULTILINE):
         folder = os.path.join(root, folder.lstrip("/"))
         has = options.split(",") if kind == "cgroup" else read(
             f"{folder}/cgroup.subtree_control").split()
-        if set(controllers) & set(has):
+        if "memory" in has:
             return folder, kind
-    raise Unavailable(f"no cgroup hierarchy has {controllers[0]}")
+    raise Unavailable("no cgroup hierarchy has memory")
 
 
 def read(path: str) -> str:
@@ -90,62 +83,40 @@ def make(hierarchy: str) -> str:
     return f"{folder}-{number}"
 
 
-def remove(folder: str) -> None:
-    """Wait until its processes have left, then remove it."""
-    end = time.monotonic() + REMOVED_S
-    with contextlib.suppress(OSError):
-        while read(f"{folder}/cgroup.procs") and time.monotonic() < end:
-            time.sleep(0.01)
-        os.rmdir(folder)
-
-
-def entered(folder: str, command: list[str]) -> list[str]:
-    """The command, run in the cgroup."""
-    return ["/bin/sh", "-c", ENTER, f"{folder}/cgroup.procs", *command]
-
-
 class MemoryCgroup:
     """A cgroup whose processes together take no more than limit_bytes."""
 
     def __init__(self, limit_bytes: int, root: str = "/"):
-        hierarchy, kind = mounted(["memory"], root)
+        hierarchy, kind = mounted(root)
         self.version = VERSIONS[kind]
-        self.limit_bytes = limit_bytes
         self.folder = make(hierarchy)
         try:
-            self._limit()
+            self._limit(limit_bytes)
         except Unavailable:
             self.close()
             raise
 
-    def _limit(self) -> None:
+    def _limit(self, limit_bytes: int) -> None:
         version = self.version
-        write(f"{self.folder}/{version.limit}", self.limit_bytes)
+        write(f"{self.folder}/{version.limit}", limit_bytes)
         # Kernels may be built without the accounting of swap.
         if os.path.exists(f"{self.folder}/{version.swap}"):
             write(f"{self.folder}/{version.swap}",
-                  version.swap_limit(self.limit_bytes))
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
+                  limit_bytes if version.limits_sum else 0)
 
     def command(self, words: list[str]) -> list[str]:
-        return entered(self.folder, words)
+        """The command, run in the cgroup."""
+        return ["/bin/sh", "-c", ENTER, f"{self.folder}/cgroup.procs", *words]
 
     def peak_bytes(self) -> int | None:
         """The most that was taken; None before Linux 5.19 with version 2."""
-        text = read(f"{self.folder}/{self.version.peak}")
-        return int(text) if text.isdigit() else None
-
-    def killed(self) -> int:
-        """The number of processes that the kernel has killed for the limit's
-        sake."""
-        found = re.search(r"^oom_kill (\d+)$", read(
-            f"{self.folder}/{self.version.events}"), re.MULTILINE)
-        return int(found[1]) if found else 0
+        return disks.read_number(f"{self.folder}/{self.version.peak}")
 
     def close(self) -> None:
-        remove(self.folder)
+        """Wait until its processes have left, then remove it."""
+        end = time.monotonic() + REMOVED_S
+        with contextlib.suppress(OSError):
+            while (read(f"{self.folder}/cgroup.procs")
+                   and time.monotonic() < end):
+                time.sleep(0.01)
+            os.rmdir(self.folder)

@@ -6,12 +6,12 @@ import json
 from trials.characterise.machine_profile import Curve, Spread
 from trials.forecast import stages
 
-# TritonSort's Figure 1 is of 200 GB on a disk of some 100 MB/s.  The less memory
-# there is, the more runs are merged.
+# TritonSort's Figure 1 is of 200 GB on a disk of some 100 MB/s.  More runs are
+# merged where there is less memory.
 _MERGED_RECORDS = 2_000_000_000
 _DISK_RATE = 100_000_000
 _MEMORIES = tuple(1 << power for power in range(26, 34))
-# Its Figure 9 is of links of 10 Gbit/s; a node has so many records of 100 bytes.
+# Its Figure 9 is of links of 10 Gbit/s; each node has so many records.
 _LINK_BITS_PER_S = 10**10
 _NODE_RECORDS = 10_000_000
 _NODES = (2, 4, 8, 16, 32, 52)

@@ -397,21 +397,20 @@ class BeyondMemory(Platter):
 
     def check(self, refuse_unverified: bool = True) -> list[dict]:
         # Nothing is beyond memory unless there is a limit.
-        try:
-            MemoryCgroup(self.limit_bytes, self.root).close()
-        except memory_cgroup.Unavailable as reason:
-            raise Failure(f"{self.name}: limit of memory",
-                          str(reason)) from None
+        self._limited().close()
         return super().check(refuse_unverified)
 
     def command(self, words: list[str]) -> list[str]:
         self._leave()
+        self.cgroup = self._limited()
+        return self.cgroup.command(words)
+
+    def _limited(self) -> MemoryCgroup:
         try:
-            self.cgroup = MemoryCgroup(self.limit_bytes, self.root)
+            return MemoryCgroup(self.limit_bytes, self.root)
         except memory_cgroup.Unavailable as reason:
             raise Failure(f"{self.name}: limit of memory",
                           str(reason)) from None
-        return self.cgroup.command(words)
 
     def prepare(self, context: Context) -> list[dict]:
         size_bytes = context.size_bytes(context.input)
