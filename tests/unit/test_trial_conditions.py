@@ -571,15 +571,6 @@ class TestScenarios(Folder):
         one.close()
         self.assertFalse(os.path.exists(f"{self.input}.filler"))
 
-    def test_filler_of_an_earlier_session(self):
-        one, _ = self.prepare_platter(cache_bytes=MIB)
-        another = self.scenario("platter", cache_bytes=MIB)
-        another.close()
-        self.assertTrue(os.path.exists(f"{self.input}.filler"))
-        another.close(self.context)
-        self.assertFalse(os.path.exists(f"{self.input}.filler"))
-        self.scenario("cache").close(self.context)
-
     def test_platter_after(self):
         one, _ = self.prepare_platter(cache_bytes=MIB)
         residency.evict(self.output)

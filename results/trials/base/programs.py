@@ -1,5 +1,6 @@
 """Where our programs are, and how one is run off the clock."""
 
+import json
 import os
 import shlex
 import shutil
@@ -65,6 +66,10 @@ class Programs:
             why = (first_line(done.stderr) or "").removeprefix(f"{name}: ")
             raise Failure(name, why or end_of(done.returncode))
         return done
+
+    def document(self, name: str, *arguments) -> dict:
+        """The JSON that a program prints."""
+        return json.loads(self.must_call(name, *arguments).stdout)
 
 
 def first_line(text: str) -> str | None:

@@ -274,7 +274,7 @@ def _placed(found) -> dict:
 
 
 def _probe(job, *arguments):
-    return json.loads(job.programs.must_call("blinkprobe", *arguments).stdout)
+    return job.programs.document("blinkprobe", *arguments)
 
 
 # --- compression -------------------------------------------------------------

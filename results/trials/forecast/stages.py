@@ -1,7 +1,6 @@
 """What blinksort predicts of a sort, stage by stage: blinksort --explain is
 asked what it supposes of such machines."""
 
-import json
 from dataclasses import dataclass, field
 
 from trials.base.failure import FAILED, Failure
@@ -60,15 +59,11 @@ def predict(programs, nodes, records, record_bytes, *, link=None, threads=None,
     more = [f"--threads={threads}"] if threads else []
     if disk:
         more.append(f"--disk-rates={':'.join(map(str, disk))}")
-    done = programs.must_call(
+    return _forecast(nodes, records, programs.document(
         "blinksort", "--explain", "--json", f"--suppose={','.join(words)}",
         f"--record-size={record_bytes}",
         f"--memory={memory_bytes or _ANY_MEMORY}",
-        f"--link-rate={link or LINK_BITS_PER_S}bit", *more)
-    try:
-        return _forecast(nodes, records, json.loads(done.stdout))
-    except ValueError as error:
-        raise Failure("blinksort", f"printed no JSON: {error}") from None
+        f"--link-rate={link or LINK_BITS_PER_S}bit", *more))
 
 
 def _forecast(nodes, records, document):

@@ -1,7 +1,6 @@
 """Curves of blinksort's model, for figures that need machines of their own."""
 
 import functools
-import json
 
 from trials.characterise.machine_profile import Curve, Spread
 from trials.forecast import stages
@@ -24,8 +23,7 @@ _DATA_NODES = (1, 2, 4)
 @functools.cache
 def explained(programs, *arguments) -> dict:
     """The plan for these machines; it is asked for once."""
-    return json.loads(programs.must_call(
-        "blinksort", "--explain", "--json", *arguments).stdout)
+    return programs.document("blinksort", "--explain", "--json", *arguments)
 
 
 def merging(programs) -> Curve:

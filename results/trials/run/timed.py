@@ -223,8 +223,8 @@ def facts(programs: Programs, shortest_ns: int | None) -> dict:
     what it takes to start a program that ends at once, and whether events of
     the processor are counted.  They are not if a command is short: shortest_ns
     is the shortest time of any command, if one is known."""
-    starts = json.loads(programs.must_call(
-        "blinkprobe", "spawn", f"--rounds={STARTS}").stdout)["samples_ns"]
+    starts = programs.document(
+        "blinkprobe", "spawn", f"--rounds={STARTS}")["samples_ns"]
     quartiles = statistics.quantiles(starts, n=4, method="inclusive")
     return {"start_ns": dict(zip(("lower_quartile", "median",
                                   "upper_quartile"), map(round, quartiles))),
@@ -232,9 +232,9 @@ def facts(programs: Programs, shortest_ns: int | None) -> dict:
 
 
 def countable(programs: Programs, shortest_ns: int | None) -> dict:
-    said = json.loads(programs.must_call(
+    said = programs.document(
         "blinkprobe", "run", COUNT, "--", programs.path("blinkprobe"),
-        "nothing").stdout)
+        "nothing")
     place, why = said["counted_in"], said["not_counted"]
     if all(count is None for count in said["counters"].values()):
         place = None

@@ -147,9 +147,8 @@ class Scenario:
         """The conditions that hold after a command that is not the sorter."""
         return []
 
-    def close(self, context: Context | None = None) -> None:
-        """Remove what the scenario has made; given the files of the trials,
-        also what an earlier session has."""
+    def close(self) -> None:
+        """Remove what the scenario has made."""
 
 
 class AsIs(Scenario):
@@ -369,11 +368,9 @@ class Platter(Direct):
     def verify_command(self) -> list[dict]:
         return [condition("synced", "true", "true", True)]
 
-    def close(self, context: Context | None = None) -> None:
-        filler = (context.filler(self.wanted_bytes) if context
-                  else self.filler)
-        if filler is not None:
-            filler.remove()
+    def close(self) -> None:
+        if self.filler is not None:
+            self.filler.remove()
 
 
 class BeyondMemory(Platter):
@@ -433,9 +430,9 @@ class BeyondMemory(Platter):
             "unknown" if peak_bytes is None else mebibytes(peak_bytes),
             None if peak_bytes is None else peak_bytes <= self.limit_bytes)
 
-    def close(self, context: Context | None = None) -> None:
+    def close(self) -> None:
         self._leave()
-        super().close(context)
+        super().close()
 
     def _leave(self) -> None:
         cgroup, self.cgroup = self.cgroup, None
