@@ -7,16 +7,10 @@ if there is no difference, whatever the law of the times and however neighbours
 depend on each other. Of several runs in a block the shortest counts: with five
 of them, a change of 3 % shows in up to five times as many gates on noise that
 was recorded, since most of what disturbs a run makes it longer. A change of
-the slow runs alone is not seen so; blinkreport shows it.
-
-  inconclusive   the first arm differs from itself, by the test below: something
-                 beside the arms has an effect; or none of the following
-  slower         Wilcoxon's signed ranks say that the ratios are not even (p at
-                 most ALPHA, over the number of pairs of arms that are judged),
-                 and the Hodges-Lehmann estimate is beyond the margin
-  faster         the same, downwards
-  same           the 90 % interval of the ratio lies within the margin: two
-                 one-sided tests at 5 %
+the slow runs alone is not seen so; blinkreport shows it. The test is Wilcoxon's,
+of signed ranks, and the change is Hodges and Lehmann's estimate; two one-sided
+tests at 5 % show that two are the same. blinktrial-commands(7) says what each
+verdict means.
 
 ALPHA is small, since a gate is asked for each change: one false alarm in 100
 gates is what people bear. A/A is tested at the same level, so that chance
