@@ -7,10 +7,10 @@ if there is no difference, whatever the law of the times and however neighbours
 depend on each other. Of several runs in a block the shortest counts: with five
 of them, a change of 3 % shows in up to five times as many gates on noise that
 was recorded, since most of what disturbs a run makes it longer. A change of
-the slow runs alone is not seen so; blinkreport shows it. The test is Wilcoxon's,
-of signed ranks, and the change is Hodges and Lehmann's estimate; two one-sided
-tests at 5 % show that two are the same. blinktrial-commands(7) says what each
-verdict means.
+the slow runs alone is not seen so; blinkreport shows it. The test is
+Wilcoxon's, of signed ranks, and the change is Hodges and Lehmann's estimate;
+two one-sided tests at 5 % show that two are the same. blinktrial-commands(7)
+says what each verdict means.
 
 ALPHA is small, since a gate is asked for each change: one false alarm in 100
 gates is what people bear. A/A is tested at the same level, so that chance
