@@ -7,9 +7,13 @@ too, and nothing is moved between two trials.
 """
 
 import copy
+import functools
 
 from trials.record.sweep import WORK, Sweep
-from trials.run.target import Ending
+
+# What all targets do, and what only that of a trial does.
+_OF_EACH = ("check", "make_inputs", "end_rehearsals", "close")
+_OF_A_TRIAL = ("rehearse", "prepare", "run", "finish")
 
 
 class Places:
@@ -28,41 +32,22 @@ class Places:
         self._first = self._targets[options.work]
 
     def __getattr__(self, name):
-        """What all targets have in common."""
+        """What all targets have in common is that of the first."""
+        if name in _OF_EACH:
+            return functools.partial(self._each, name)
+        if name in _OF_A_TRIAL:
+            return functools.partial(self._in_its_place, name)
         return getattr(self._first, name)
 
-    def _choose(self, configuration: dict):
-        parameters = configuration["parameters"]
-        return next(
-            (self._targets[folder] for (name, value), folder
-             in self._folder_of.items() if parameters.get(name) == value),
-            self._first)
-
-    def _each(self, method: str, *arguments) -> None:
+    def _each(self, name: str, *arguments, **named) -> None:
         for target in self._targets.values():
-            getattr(target, method)(*arguments)
+            getattr(target, name)(*arguments, **named)
 
-    def check(self, refuse_unverified: bool) -> None:
-        self._each("check", refuse_unverified)
-
-    def make_inputs(self, reuse: bool) -> None:
-        self._each("make_inputs", reuse)
-
-    def rehearse(self, scenario: str, configuration: dict) -> str | None:
-        return self._choose(configuration).rehearse(scenario, configuration)
-
-    def end_rehearsals(self) -> None:
-        self._each("end_rehearsals")
-
-    def prepare(self, scenario: str, configuration: dict) -> tuple:
-        return self._choose(configuration).prepare(scenario, configuration)
-
-    def run(self, scenario: str, configuration: dict):
-        return self._choose(configuration).run(scenario, configuration)
-
-    def finish(self, scenario: str, configuration: dict, result) -> Ending:
-        return self._choose(configuration).finish(scenario, configuration,
-                                                  result)
-
-    def close(self, keep: bool) -> None:
-        self._each("close", keep)
+    def _in_its_place(self, name: str, scenario: str, configuration: dict,
+                      *more):
+        parameters = configuration["parameters"]
+        chosen = next(
+            (self._targets[folder] for (parameter, value), folder
+             in self._folder_of.items() if parameters.get(parameter) == value),
+            self._first)
+        return getattr(chosen, name)(scenario, configuration, *more)
