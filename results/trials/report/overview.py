@@ -5,8 +5,6 @@ Two documents of 2011 have times of a million records of 100 bytes, on the same
 another machine, and say so.
 """
 
-from dataclasses import dataclass
-
 from trials.base import units
 from trials.drawing import labels, style
 from trials.drawing.histogram import Axis, Row, Samples, draw_rows
@@ -19,26 +17,13 @@ PUBLISHED = (
 )
 
 
-@dataclass(frozen=True)
-class Published:
-    scenario: str
-    text: str
-    ns: float
-
-
 def published(study):
-    """What may stand beside this record's times: only the same amount of
-    data, which is the benchmark's."""
+    """(what it is of, the claim) that may stand beside this record's times:
+    only the same amount of data, which is the benchmark's."""
     same = (study.design["records"], study.design["record_bytes"])
-    return [_published(kind, claims.find(document, name))
+    return [(kind, claims.find(document, name))
             for document, kind, names in PUBLISHED for name in names
             ] if same == (1_000_000, 100) else []
-
-
-def _published(kind, claim):
-    return Published(claim["ours"]["scenario"],
-                     f"2011, {kind}: {claims.words(claim)}",
-                     claim["value"] * 1e6)
 
 
 def draw(study, width_px):
@@ -57,6 +42,8 @@ def _figures(group):
 
 
 def _marks(study, group, axis):
-    return [labels.Label(mark.ns / axis.scale, mark.text, style.MUTED)
-            for mark in published(study) if mark.scenario == group.scenario
-            and mark.ns <= axis.limit_ns]
+    return [labels.Label(claim["value"] * 1e6 / axis.scale,
+                         f"2011, {kind}: {claims.words(claim)}", style.MUTED)
+            for kind, claim in published(study)
+            if claim["ours"]["scenario"] == group.scenario
+            and claim["value"] * 1e6 <= axis.limit_ns]

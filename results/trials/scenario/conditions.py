@@ -168,8 +168,8 @@ class Direct(Scenario):
 
     def __init__(self, place: Place, options=None):
         super().__init__(place, options)
-        self.input_disks = place.input_disks(self.root)
-        self.output_disks = place.output_disks(self.root)
+        self.input_disks = disks.of_path(place.input, self.root)
+        self.output_disks = disks.of_path(place.output, self.root)
         # Commands, so asked once: sysfs is read before every trial.
         self.hdparm_write_cache = {
             drive: disks.write_cache_in(disks.ask_hdparm("-W", drive))

@@ -3,9 +3,6 @@ folder, or on two block devices."""
 
 from dataclasses import dataclass
 
-from trials.machine import disks
-from trials.machine.disks import Placement
-
 
 @dataclass(frozen=True)
 class Place:
@@ -24,9 +21,3 @@ class Place:
     def paths(self) -> tuple[str, ...]:
         """Each once."""
         return tuple(dict.fromkeys((self.input, self.output)))
-
-    def input_disks(self, root: str) -> Placement:
-        return disks.of_path(self.input, root)
-
-    def output_disks(self, root: str) -> Placement:
-        return disks.of_path(self.output, root)
