@@ -28,7 +28,6 @@ class Units(unittest.TestCase):
         self.assertEqual(units.size(512), "512 bytes")
         self.assertEqual(units.size(100_000_000), "95.37 MiB")
         self.assertEqual(units.milliseconds(23_712_345), "23.71")
-        self.assertEqual(units.count(1_000_000), "1,000,000")
         self.assertEqual(units.change(1.0234), "+2.34 %")
         self.assertEqual(units.change(0.5), "-50.00 %")
 

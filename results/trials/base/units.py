@@ -68,11 +68,6 @@ def milliseconds(ns: float) -> str:
     return digits(ns / 1e6)
 
 
-def count(number: int) -> str:
-    """1000000 -> "1,000,000"."""
-    return f"{number:,}"
-
-
 def change(ratio: float) -> str:
     """1.0234 -> "+2.34 %": how much more than one a ratio is."""
     return f"{(ratio - 1) * 100:+.2f} %"

@@ -134,10 +134,6 @@ class Refusal:
     why: str
 
 
-def percentiles(series, percents) -> list:
-    return np.percentile(series.samples, percents).tolist()
-
-
 def is_one(folder) -> bool:
     """A characterisation, and no record of trials?"""
     return (os.path.exists(os.path.join(folder, measurements.FILE_NAME))

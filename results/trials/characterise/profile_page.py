@@ -35,8 +35,7 @@ def render(found) -> str:
         _headline_figures(found), _doubts(found),
         *[_topic(found, name, pictures.get(name))
           for name in machine_profile.TOPICS],
-        frame.environment(found.environment,
-                          "the machine, before the last session"),
+        frame.environment(found.environment),
         markup.section("method", "Method",
                        *map(markup.paragraph, _METHOD)))
 
@@ -50,11 +49,9 @@ def _headline_figures(found):
 
 
 def _doubts(found):
-    if not found.refusals:
-        return ""
     lines = dict.fromkeys(f"{r.what}: {r.why}" for r in found.refusals)
-    return ('<div class="doubt">\n<p>Not measured:</p>\n'
-            f"{markup.items(lines)}</div>\n")
+    return markup.doubt("<p>Not measured:</p>\n", markup.items(lines)) \
+        if lines else ""
 
 
 # --- topics -------------------------------------------------------------------
@@ -65,10 +62,10 @@ def _topic(found, name, picture):
     if not picture and not tables and not reasons:
         reasons = ["was not asked for" if name == "files"
                    else "no measurement of it is there"]
-    body = frame.figure(picture) if picture else ""
-    if reasons:
-        body += f'<div class="doubt">\n{markup.items(reasons)}</div>\n'
-    return markup.section(name, profile_plots.TITLES[name], body, tables)
+    return markup.section(
+        name, profile_plots.TITLES[name],
+        frame.figure(picture) if picture else "",
+        markup.doubt(markup.items(reasons)), tables)
 
 
 def _tables(found, name):

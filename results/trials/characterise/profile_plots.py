@@ -159,9 +159,10 @@ def _files(profile):
 # --- programs and nodes -------------------------------------------------------
 
 def _of_series(topic, series, of_what, caption):
-    words = "; ".join(map(text_format.series_words, series))
     return _picture(
-        topic, caption, words,
+        topic, caption,
+        "; ".join(f"{each.name}: {text_format.series_figures(each)}"
+                  for each in series),
         lambda width_px: series_histograms.draw(series, of_what, width_px))
 
 

@@ -8,6 +8,8 @@ Tables   of the topics, as they also stand in the page
 
 import textwrap
 
+import numpy as np
+
 from trials.base import units
 from trials.base.text_table import grid, width, wrapped
 from trials.characterise import headline_figures, machine_profile, text_format
@@ -181,8 +183,8 @@ class Tables:
 
     def _times_row(self, series):
         low, first, middle, third, p95, p99, high = (
-            self.figure(ns / 1e3) for ns in machine_profile.percentiles(
-                series, (0, 25, 50, 75, 95, 99, 100)))
+            self.figure(ns / 1e3) for ns in np.percentile(
+                series.samples, (0, 25, 50, 75, 95, 99, 100)))
         few = series.spread.first_quartile is None
         return [series.name, str(len(series.samples)),
                 str(series.setting.get("lost", "")), low,

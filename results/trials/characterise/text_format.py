@@ -71,7 +71,7 @@ def span(file):
 def file_words(file) -> str:
     count = len(file.pieces)
     total = sum(piece["length_bytes"] for piece in file.pieces)
-    words = (f"{units.size(total)} in {units.count(count)} "
+    words = (f"{units.size(total)} in {count:,} "
              + ("extent" if count == 1 else "extents"))
     if not file.placed:
         return words + ", places not told"
@@ -85,10 +85,6 @@ def file_words(file) -> str:
 
 def time_words(ns) -> str:
     return units.duration(ns).replace(" us", " µs")
-
-
-def series_words(series) -> str:
-    return f"{series.name}: {series_figures(series)}"
 
 
 def series_figures(series) -> str:

@@ -20,15 +20,16 @@ def render(report) -> str:
     pictures = {p.name: p for p in forecast_plots.pictures(report)}
     return frame.document(
         _TITLE, machine_facts.begun_unix_ns(report.environment),
-        report.machine or "a machine", _forecasts(report), _doubts(report),
-        *(_topic(pictures[name]) for name in ("exchange", "stages")
+        report.machine or "a machine", _forecasts(report), markup.doubt(
+            markup.items([*measured.summary(report.compared),
+                          *report.notes])),
+        *(frame.topic(pictures[name]) for name in ("exchange", "stages")
           if name in pictures),
         _measured(report, pictures.get("measured")),
         markup.section("rates", "What the forecast is made of", markup.table(
             "the machine's rates",
             "what|>figure", forecast_table.rates(report))),
-        frame.environment(report.environment,
-                          "the machine, before the last session"),
+        frame.environment(report.environment),
         markup.section("method", "Method",
                        *map(markup.paragraph, _METHOD)))
 
@@ -40,23 +41,13 @@ def _forecasts(report):
         for records, forecasts in report.forecasts.items())
 
 
-def _doubts(report):
-    notes = [*measured.summary(report.compared), *report.notes]
-    return f'<div class="doubt">\n{markup.items(notes)}</div>\n' if notes \
-        else ""
-
-
-def _topic(picture):
-    return markup.section(picture.name, picture.title, frame.figure(picture))
-
-
 def _measured(report, picture):
     if not picture:
         return ""
     (caption, headings, rows), sorts = forecast_table.comparisons(report)
     notes = [row.note for row in report.compared if row.limit]
-    return markup.section(
-        picture.name, picture.title, frame.figure(picture),
+    return frame.topic(
+        picture,
         markup.table(caption, f"{headings}|what it was",
                      [[*row, note] for row, note in zip(rows, notes)]),
         markup.table(*sorts))

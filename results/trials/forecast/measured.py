@@ -130,7 +130,7 @@ class Comparison:
             **self.rates.supposed(scenario, trials[0]["ranks"][0]["threads"]))
         predicted = (one.launch, one.first, one.exchange, one.last)
         measured = _measured(trials)
-        words = (f"{name}, {scenario}, {units.count(design['records'])} "
+        words = (f"{name}, {scenario}, {design['records']:,} "
                  "records")
         for (stage, _), ns in zip(_STAGES, predicted):
             if measured[stage] and ns:

@@ -47,7 +47,7 @@ MEMORY_TOLERANCE_RATIO = 0.01
 # Two designs can be compared if these are the same, since a time is the time of
 # them: words for each, and which trials could be compared.
 SAME_INPUT = (
-    (lambda design: f"{units.count(design['records'])} records",
+    (lambda design: f"{design['records']:,} records",
      "with the --records of the other"),
     (lambda design: f"records of {design['record_bytes']} bytes",
      "with records of one size"),

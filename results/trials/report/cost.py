@@ -213,7 +213,7 @@ def _price_sentences(study):
     seconds = units.digits(found["seconds_per_cent"])
     return [
         f"The machine costs {found['total']} {found['currency']}. A cent buys "
-        f"{units.count(LIFE_S)} s (three years) / "
+        f"{LIFE_S:,} s (three years) / "
         f"{float(found['total']) * 100:,.0f} = {seconds} s of its time.",
         f"records/cent = records of a sort / median time x {seconds} s, if "
         "such sorts follow each other. Its interval is that of the median "

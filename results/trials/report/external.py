@@ -86,7 +86,7 @@ def stage_rows(group) -> list:
     return [[group.name, *names,
              shown(_median_ratio(each, "bytes", "units"), units.size),
              shown(median(one["median_ns"] for one in each), units.duration),
-             shown(median(one["workers"] for one in each), _count),
+             shown(median(one["workers"] for one in each), count),
              shown(_median_ratio(each, "bytes", "busy_ns", "workers"),
                    lambda rate: f"{units.size(rate * 1e9)}/s"),
              shown(median(one["busy_ns"] for one in each), units.duration)]
@@ -104,13 +104,13 @@ def wait_rows(group) -> list:
     return [[group.name, *names, cause,
              *(shown(median(one["waits"].get(cause, {}).get(key, 0)
                             for one in each), as_text)
-               for key, as_text in (("ns", units.duration), ("count", _count)))]
+               for key, as_text in (("ns", units.duration), ("count", count)))]
             for names, each in _stages(group).items()
             for cause in dict.fromkeys(key for one in each
                                        for key in one["waits"])]
 
 
-def _count(value) -> str:
+def count(value) -> str:
     return f"{value:,.0f}"
 
 

@@ -36,13 +36,21 @@ def figure(picture) -> str:
             "</figcaption>\n</figure>\n")
 
 
+def topic(picture, *parts) -> str:
+    """A section of a picture and what belongs to it."""
+    return markup.section(picture.name, picture.title, figure(picture), *parts)
+
+
 # --- the machine --------------------------------------------------------------
 
-def environment(document, caption, *parts) -> str:
-    """What a reader asks first, then all that is known."""
+def environment(document, *parts, of="") -> str:
+    """What a reader asks first, then all that is known.  `of`: which machine it
+    is, if there are several."""
     before = machine_facts.before(document)
-    short = markup.table(caption, "what|found", [
-        [words, shown(value)] for words, value in machine_facts.shown(before)])
+    short = markup.table(
+        f"the machine {of}before the last session", "what|found",
+        [[words, shown(value)]
+         for words, value in machine_facts.shown(before)])
     whole = "".join(
         markup.details(f"all that is known, session {number}",
                        _whole(f"session {number}, before",

@@ -41,6 +41,12 @@ def items(words) -> str:
     return f"<ul>\n{body}</ul>\n" if body else ""
 
 
+def doubt(*parts) -> str:
+    """What a reader must know before believing the rest."""
+    body = "".join(parts)
+    return f'<div class="doubt">\n{body}</div>\n' if body else ""
+
+
 def details(summary, body) -> str:
     return f"<details><summary>{text(summary)}</summary>\n{body}</details>\n"
 

@@ -4,7 +4,7 @@ Records of clusters have no such figures, nor have older ones.
 """
 
 from trials.base import units
-from trials.report.external import median, shown
+from trials.report.external import count, median, shown
 
 FIGURES = (
     ("user", units.duration, ("user_ns",)),
@@ -41,7 +41,7 @@ def table(groups) -> tuple[str, list]:
     headings = "|>".join(["configuration", *(FIGURES[number][0]
                                              for number in columns)])
     return headings, [
-        [name, *(shown(row[number], FIGURES[number][1] or _count)
+        [name, *(shown(row[number], FIGURES[number][1] or count)
                  for number in columns)]
         for (name, _), row in zip(arms, figures)]
 
@@ -50,7 +50,3 @@ def _figure(found, names):
     """The median over trials of the sum of these."""
     return median(None if None in values else sum(values) for values in (
         [one.get(name) for name in names] for one in found))
-
-
-def _count(number) -> str:
-    return units.count(round(number))

@@ -22,8 +22,7 @@ def render(study) -> str:
         _title(study), design["created_unix_ns"],
         f"blinksort {design['program_version']}, run {design['run_id']}",
         _results(study), _doubts(study),
-        *[markup.section(picture.name, picture.title, frame.figure(picture))
-          for picture in plots.pictures(study)],
+        *map(frame.topic, plots.pictures(study)),
         markup.section("statistics", "Statistics", *[
             page_tables.statistics(study, s) for s in study.scenarios], *[
             markup.table(*each) for s in study.scenarios
@@ -139,7 +138,7 @@ def _doubts(study):
     if wrong:
         words = markup.paragraph(f"The output of {wrong} trials was wrong.",
                                  "bad") + words
-    return f'<div class="doubt">\n{words}</div>\n' if words else ""
+    return markup.doubt(words)
 
 
 # --- tables -------------------------------------------------------------------
@@ -161,10 +160,9 @@ def _circumstances(study):
 
 
 def _environment(study):
-    which = "that started the nodes, " if study.design["hosts"] else ""
     return frame.environment(
-        study.run.environment, f"the machine {which}before the last session",
-        page_tables.changes(study), noise.table(study))
+        study.run.environment, page_tables.changes(study), noise.table(study),
+        of="that started the nodes, " if study.design["hosts"] else "")
 
 
 # --- words --------------------------------------------------------------------

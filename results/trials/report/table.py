@@ -59,10 +59,6 @@ def text(study) -> str:
     return as_lines("\n\n".join(parts) + "\n")
 
 
-def machine_text(study) -> str:
-    return machine_facts.summary(first_environment(study)) or "not recorded"
-
-
 def memory_words(design) -> str:
     return (f"{units.size(design['memory_bytes'])} for the sorter in "
             "beyond-memory")
@@ -71,11 +67,12 @@ def memory_words(design) -> str:
 def _heading(study):
     design = study.design
     told = machine_facts.told(machine_facts.before(study.run.environment))
-    lines = [("machine", machine_text(study)),
+    lines = [("machine", machine_facts.summary(first_environment(study))
+              or "not recorded"),
              *([("facts", told)] if told else []),
              ("blinksort", design["program_version"]), _timed_words(design),
              *arms.lines(design),
-             ("trials", f"{units.count(len(study.run.trials))} in order of "
+             ("trials", f"{len(study.run.trials):,} in order of "
                         f"{design['order']}, seed {design['seed']}")]
     ended = precision.sentence(design, study.run.trials)
     if ended:

@@ -196,7 +196,10 @@ def resume(options, programs: Programs, supervisor: Supervisor) -> int:
         options = command_line.resumed(options, record.design["command"])
         expect_devices(options, record.design)
         if designs.of_commands(record.design):
-            go_to(record.design["commands"]["directory"])
+            # Commands name files from the folder where they were begun.
+            folder = record.design["commands"]["directory"]
+            with naming(folder):
+                os.chdir(folder)
         text = record.design["sweep_text"]
         sweep = sweeps.parse(text) if text else None
         target = target_of(options, programs, supervisor, sweep,
@@ -210,12 +213,6 @@ def resume(options, programs: Programs, supervisor: Supervisor) -> int:
         tuning = Tuning(programs, options.hosts, options.key_file)
         return trials(options, record, target, tuning, supervisor, programs,
                       energy)
-
-
-def go_to(folder: str) -> None:
-    """Commands name files from the folder where they were begun."""
-    with naming(folder):
-        os.chdir(folder)
 
 
 def expect_devices(options, design: dict) -> None:
