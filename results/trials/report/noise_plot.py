@@ -87,10 +87,7 @@ class Panel:
                          linestyle=(0, (4, 2)))
 
     def _samples(self, axes):
-        others = [g for g in self.groups if g is not self.reference]
-        for group in [*others, self.reference]:
-            if group is None or not group.noise_trials:
-                continue
+        for group in sorted(self.groups, key=lambda g: g is self.reference):
             chosen = group is self.reference
             times = group.noise_samples_ns / self.scale
             inside = times <= self.limits[1]

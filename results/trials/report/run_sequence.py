@@ -128,12 +128,10 @@ class RunSequence:
                        color=style.FAINT, alpha=1, linewidth=0.5, zorder=0)
 
     def _samples(self, axes):
-        others = [g for g in self.groups if g is not self.reference]
         count = len(self.study.run.trials)
         size = 5 if count < 100 else 3 if count < 1000 else 2
-        for group in [*others, self.reference]:
-            if group is None or not group.count:
-                continue
+        # The reference covers the others.
+        for group in sorted(self.groups, key=lambda g: g is self.reference):
             chosen = group is self.reference
             order = np.array([t["trial"] for t in group.sample_trials])
             times = group.samples_ns / self.scale

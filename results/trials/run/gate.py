@@ -147,7 +147,7 @@ def judge_all(options, folder: str, programs: Programs,
               supervisor: Supervisor) -> Result:
     # What can be refused is refused before anything is built.
     asked = arms.of_options(options, os.environ)
-    repository = Repository()
+    repository = Repository(programs)
     commits = {name: repository.commit(f"--{name}", getattr(options, name))
                for name in (BEFORE, AFTER)}
     # Names of one length: where a program's stack lies follows from them.

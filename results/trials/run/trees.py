@@ -6,10 +6,9 @@ run leaves nothing there.
 """
 
 import os
-import subprocess
 
 from trials.base.failure import FAILED, FILE, USAGE, Failure
-from trials.base.programs import first_line
+from trials.base.programs import Programs, first_line
 from trials.run.supervisor import Supervisor
 from trials.run.timed import time_command
 
@@ -22,7 +21,8 @@ SHOWN_LINES = 20
 class Repository:
     """The one that the current folder is in."""
 
-    def __init__(self):
+    def __init__(self, programs: Programs):
+        self._programs = programs
         # A hook of git has variables that name a repository: neither git, nor
         # a build, nor a command shall take that one for the tree it is in.
         for name in self._git("rev-parse", "--local-env-vars").split():
@@ -52,16 +52,9 @@ class Repository:
                   "--update-shallow", "origin", commit)
         self._git("-C", folder, "checkout", "--quiet", "--detach", commit)
 
-    @staticmethod
-    def _git(*words: str, status: int = FILE) -> str:
+    def _git(self, *words: str, status: int = FILE) -> str:
         """What git prints."""
-        try:
-            done = subprocess.run(
-                ["git", *words], check=False, text=True, errors="replace",
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE)
-        except OSError as error:
-            raise Failure("git", error.strerror, FAILED) from None
+        done = self._programs.call("git", *words)
         if done.returncode != 0:
             why = (first_line(done.stderr) or "fails").removeprefix("fatal: ")
             raise Failure("git", why, status)
