@@ -56,8 +56,13 @@ def _accepted_trial():
 def _complaints(name, document) -> Iterator[str]:
     # There are thousands of trials: see acceptance.py.
     if name == TRIAL and _accepted_trial()(document):
-        return iter(())
-    return _schema_complaints(validator(name), document)
+        return
+    for error in validator(name).iter_errors(document):
+        message = error.message
+        if len(message) > 200:
+            message = f"{message[:200]}..."
+        where = _pointer(error)
+        yield f"{where}: {message}" if where else message
 
 
 def complaint(name: str, document) -> str | None:
@@ -98,16 +103,7 @@ def _pointer(error):
     return text.removeprefix(".")
 
 
-def _schema_complaints(validator, document):
-    for error in validator.iter_errors(document):
-        message = error.message
-        if len(message) > 200:
-            message = f"{message[:200]}..."
-        where = _pointer(error)
-        yield f"{where}: {message}" if where else message
-
-
-def _document(folder, name, validator, complaints):
+def _document(folder, name, schema, complaints):
     """The file parsed, or None after a complaint."""
     path = os.path.join(folder, f"{name}.json")
     try:
@@ -115,7 +111,7 @@ def _document(folder, name, validator, complaints):
     except Failure as failure:
         complaints.append(str(failure))
         return None
-    found = list(_schema_complaints(validator, document))
+    found = list(_complaints(schema, document))
     complaints += [f"{path}: {why}" for why in found]
     return None if found else document
 
@@ -243,19 +239,23 @@ def _time_complaints(trial, previous) -> Iterator[str]:
 
 # --- all trials --------------------------------------------------------------
 
-def _lines(path, complaints):
-    """(line number, document or None) of each line."""
+def _lines(path, name, complaints):
+    """(where, document) of each line; None of one that is not as its schema
+    says, after complaints."""
     try:
         lines, rest = documents.read_lines(path)
     except Failure as failure:
         complaints.append(str(failure))
         return
     for number, line in enumerate(lines, 1):
+        where = f"{path}:{number}"
         try:
-            yield number, documents.loads(line)
+            document = documents.loads(line)
+            found = list(_complaints(name, document))
         except ValueError as error:
-            complaints.append(f"{path}:{number}: is not JSON: {error}")
-            yield number, None
+            found = [f"is not JSON: {error}"]
+        complaints += [f"{where}: {why}" for why in found]
+        yield where, None if found else document
     if rest:
         complaints.append(f"{path}:{len(lines) + 1}: was never finished")
 
@@ -291,16 +291,13 @@ class Sequence:
 def _check_trials(path, design, complaints):
     sequence, previous = Sequence(design), None
     tunings = {c["name"]: c["tuning"] for c in design["configurations"]}
-    for number, trial in _lines(path, complaints):
-        found = ([] if trial is None
-                 else list(_complaints(TRIAL, trial)))
-        if trial is None or found:
-            complaints += [f"{path}:{number}: {why}" for why in found]
+    for where, trial in _lines(path, TRIAL, complaints):
+        if trial is None:
             # The order of the lines that follow can't be told without it.
-            complaints.append(f"{path}:{number}: the lines after this one "
-                              "were not checked")
+            complaints.append(f"{where}: the lines after this one were not "
+                              "checked")
             return
-        found += sequence.complaints(trial)
+        found = list(sequence.complaints(trial))
         if trial["seed"] != designs.block_seed(design, trial["block"]):
             found.append("seed is not that of its block")
         found += _outcome_complaints(trial, design)
@@ -311,23 +308,9 @@ def _check_trials(path, design, complaints):
         if trial["configuration"] in tunings:
             found += _tuning_complaints(trial, tunings)
         found += _time_complaints(trial, previous)
-        complaints += [f"{path}:{number}: {why}" for why in found]
+        complaints += [f"{where}: {why}" for why in found]
         sequence.add(trial)
         previous = trial
-
-
-# --- a characterisation -------------------------------------------------------
-
-def _check_measures(path, complaints):
-    library = validator(MEASURE)
-    number = 0
-    for number, measure in _lines(path, complaints):
-        if measure is None:
-            continue
-        complaints += [f"{path}:{number}: {why}" for why
-                       in _schema_complaints(library, measure)]
-    if not number:
-        complaints.append(f"{path}: has no measurement")
 
 
 # --- all of it ----------------------------------------------------------------
@@ -337,12 +320,13 @@ def validate(folder: str) -> list[str]:
     as lines "file:line: what"."""
     complaints: list[str] = []
     if os.path.exists(os.path.join(folder, "environment.json")):
-        _document(folder, "environment", validator(ENVIRONMENT), complaints)
+        _document(folder, "environment", ENVIRONMENT, complaints)
     measures = os.path.join(folder, "characterisation.jsonl")
     with_trials = os.path.exists(os.path.join(folder, "design.json"))
     if os.path.exists(measures):
         _require_readable(measures)
-        _check_measures(measures, complaints)
+        if not list(_lines(measures, MEASURE, complaints)):
+            complaints.append(f"{measures}: has no measurement")
     if with_trials or not os.path.exists(measures):
         _require_readable(os.path.join(folder, "design.json"))
         _check_record(folder, complaints)
@@ -356,7 +340,7 @@ def _require_readable(path):
 
 
 def _check_record(folder, complaints):
-    design = _document(folder, "design", validator(designs.SCHEMA), complaints)
+    design = _document(folder, "design", designs.SCHEMA, complaints)
     if design:
         found = [f"{os.path.join(folder, 'design.json')}: {why}"
                  for why in plan_complaints(design)]
