@@ -2,40 +2,26 @@
 
 There are two analyses, and each has a test with the estimate and the interval
 that belong to it.  The verdict stands on one of them, the other is shown.
+blinkreport(1) tells when they are exact.
 
-  blocked   for two arms that ran in the same blocks, which all of a run did.
-            Each block gives one ratio: the time of this arm over that of the
-            reference.  What slows the whole block, such as a machine that
-            drifts, is in both times, and cancels out.
-              p        Wilcoxon's signed ranks of the logarithms of the ratios,
-                       two-sided: exact up to 50 blocks, else normal with the
-                       correction for ties and for continuity (F. Wilcoxon,
-                       Individual comparisons by ranking methods, 1945)
-              ratio    Hodges and Lehmann: the median of the means of all pairs
-                       of logarithms, back as a ratio, with the interval that
-                       belongs to the test (M. Hollander, D. Wolfe, E. Chicken,
-                       Nonparametric Statistical Methods, 3rd ed., 2014,
-                       chapter 3)
-              superiority   the share of blocks in which this arm took longer,
-                       ties by half; Cliff's delta is twice that, less 1
-                       (N. Cliff, Dominance statistics, 1993: his delta within)
-            That the order within each block is random is what makes the ratios
-            symmetric around 1 when there is no difference: the test needs no
-            other law of the times.
-  two-sample   for two arms that have no blocks in common, as two runs have
-            none.  Whatever changes with time is in the spread of each arm.
-              p        Mann and Whitney's U, two-sided: exact up to 20 samples
-                       a side without ties, else normal with the correction for
-                       ties and for continuity
-              shift    Hodges and Lehmann: the median of all differences (times
-                       of this one less times of the reference), with the
-                       interval that belongs to the U test (Hollander, chapter
-                       4)
-              ratio    of the medians, with a bootstrap percentile interval:
-                       BCa's acceleration has no meaning for a median
-              superiority   the probability that a trial of this one takes
-                       longer than one of the reference, ties by half
-                       (A. Vargha, H. Delaney, 2000: A12)
+  blocked     for two arms that ran in the same blocks, which all of a run did.
+              p is that of Wilcoxon's signed ranks of the logarithms of the
+              ratios in each block (Individual comparisons by ranking methods,
+              1945), and the ratio Hodges and Lehmann's (M. Hollander, D. Wolfe,
+              E. Chicken, Nonparametric Statistical Methods, 3rd ed., 2014,
+              chapter 3).  Superiority is the share of blocks in which this arm
+              took longer, ties by half; Cliff's delta is twice that, less 1
+              (N. Cliff, Dominance statistics, 1993: his delta within).
+              What slows a whole block cancels out.  That the order within each
+              is random makes the ratios symmetric around 1 when there is no
+              difference: the test needs no other law of the times.
+  two-sample  for two arms that have no blocks in common, as two runs have none:
+              whatever changes with time is in the spread of each.  p is that
+              of Mann and Whitney's U, the shift Hodges and Lehmann's
+              (Hollander, chapter 4), and the ratio that of medians, with a
+              bootstrap percentile interval: BCa's acceleration has no meaning
+              for a median.  Superiority is the probability that a trial of this
+              one takes longer (A. Vargha, H. Delaney, 2000: A12).
 
 The verdict does not choose between them by what they find: where there are
 blocks it is the blocked test's.  blinkreport(1) says what a drift hides from
