@@ -62,6 +62,10 @@ class Group:
     # The spread beside the reference's, and its corrected p; None likewise.
     spread: Spread | None = None
     spread_p_holm: float | None = None
+    # These p values as they are shown: the control's are not corrected.
+    shown_p: float | None = None
+    shown_two_sample_p: float | None = None
+    shown_spread_p: float | None = None
     # Every sample was taken under conditions that were verified.
     verified: bool = False
     # A search that saw it to be slower left it out from this block on.
@@ -92,26 +96,6 @@ class Group:
     def blocks(self) -> list:
         """The block of each sample: what ran in one block is comparable."""
         return [t["block"] for t in self.sample_trials]
-
-    @property
-    def shown_p(self) -> float:
-        """The p value that the verdict stands on: the control's is not
-        corrected."""
-        if self.p_holm is None:
-            return self.comparison.main.p_value
-        return self.p_holm
-
-    @property
-    def shown_two_sample_p(self) -> float:
-        if self.two_sample_p_holm is None:
-            return self.comparison.two_sample.p_value
-        return self.two_sample_p_holm
-
-    @property
-    def shown_spread_p(self) -> float:
-        if self.spread_p_holm is None:
-            return self.spread.p_value
-        return self.spread_p_holm
 
     @property
     def spread_verdict(self) -> str | None:
@@ -282,13 +266,16 @@ class Study:
                                               self.design["seed"])
         candidates = [g for g in self.variants(scenario) if g.comparison]
         for name, p_of in (
-                ("p_holm", lambda g: g.comparison.main.p_value),
-                ("two_sample_p_holm",
-                 lambda g: g.comparison.two_sample.p_value),
-                ("spread_p_holm", lambda g: g.spread.p_value)):
+                ("p", lambda g: g.comparison.main.p_value),
+                ("two_sample_p", lambda g: g.comparison.two_sample.p_value),
+                ("spread_p", lambda g: g.spread.p_value)):
+            for group in self.of(scenario):
+                if group.comparison:
+                    setattr(group, f"shown_{name}", p_of(group))
             for group, p_value in zip(candidates,
                                       holm([*map(p_of, candidates)])):
-                setattr(group, name, p_value)
+                setattr(group, f"{name}_holm", p_value)
+                setattr(group, f"shown_{name}", p_value)
 
     def _mark_dropped(self):
         """Finds the block from which on a search left a configuration out."""
