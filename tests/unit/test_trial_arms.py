@@ -183,7 +183,7 @@ class Report(unittest.TestCase):
     def test_table(self):
         design = self.design("a", "b", "-n", "A", "--cleanup=c")
         self.assertEqual(report.table(design), (
-            ["configuration", "command", "cleanup"],
+            "configuration|command|cleanup",
             [["A", "a", "c"], ["b", "b", "c"]]))
 
 

@@ -550,7 +550,7 @@ class TestScenarios(Folder):
         self.skip_in_memory()
         self.put_drive("sda")
         one = self.scenario("platter", **options)
-        self.addCleanup(one.close, self.context)
+        self.addCleanup(one.close)
         residency.load(self.input)
         return one, one.prepare(self.context)
 
@@ -590,7 +590,7 @@ class TestScenarios(Folder):
     def test_less_other_data_than_wanted(self):
         self.put_drive("sda")
         one = self.scenario("platter", cache_bytes=2 * MIB)
-        self.addCleanup(one.close, self.context)
+        self.addCleanup(one.close)
         with patch(cache_filler.CacheFiller, read=lambda self: MIB):
             found = one.prepare(self.context)
         self.assertIs(self.met(found)["other-data-read"], False)
@@ -692,7 +692,7 @@ class TestScenarios(Folder):
         self.put_drive("sda")
         self.put_cgroups()
         one = self.scenario("beyond-memory", cache_bytes=MIB, memory=memory)
-        self.addCleanup(one.close, self.context)
+        self.addCleanup(one.close)
         return one
 
     def test_beyond_memory(self):
@@ -754,7 +754,7 @@ class TestSorts(Folder):
             name, Place.folder(self.folder),
             types.SimpleNamespace(cache_bytes=MIB))
         context = Context(f"{self.folder}/in", f"{self.folder}/out")
-        self.addCleanup(one.close, context)
+        self.addCleanup(one.close)
         inputs.make(context.input, 100_000, True, 0, Programs(BIN))
         with patch(residency, drop_caches=lambda root: "not in a test"):
             before = one.prepare(context)

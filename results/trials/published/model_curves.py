@@ -5,11 +5,11 @@ import functools
 from trials.characterise.machine_profile import Curve, Spread
 from trials.forecast import stages
 
-# TritonSort's Figure 1 is of 200 GB on a disk of some 100 MB/s.  More runs are
-# merged where there is less memory.
+# TritonSort's Figure 1 is of so many records, of a disk of 100 MB/s.  More runs
+# are merged where there is less memory.
 _MERGED_RECORDS = 2_000_000_000
 _DISK_RATE = 100_000_000
-_MEMORIES = tuple(1 << power for power in range(26, 34))
+_MEMORIES = tuple(1 << power for power in range(26, 33))
 # Its Figure 9 is of links of 10 Gbit/s; each node has so many records.
 _LINK_BITS_PER_S = 10**10
 _NODE_RECORDS = 10_000_000

@@ -88,7 +88,7 @@ def draw(panels, width_px):
                 begin, begin, end, end)],
                 [at for *_, rate in ends for at in (0, rate, rate, 0)],
                 color=tint, linewidth=1.4, label=name)
-        axes.set_xlim(0, max(level.end_s for level in levels))
+        axes.set_xlim(0, 1.02 * max(level.end_s for level in levels))
         axes.set_ylim(0)
         style.ticks(axes.yaxis, 4)
         axes.set_xlabel("time, s")
