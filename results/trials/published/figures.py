@@ -281,7 +281,7 @@ def _by_roles(answered, programs):
 def _passes(answered, sources):
     """Figure 2 of SPsort, beside the passes of records."""
     panels = [("SPsort, 400 nodes", passes_plot.of_document(answered))] + [
-        (f"{source.name}, {source.study.label(group.scenario)}", levels)
+        (source.name + ("" if group.verified else ", unverified"), levels)
         for source in sources if source.study
         for group in source.study.references
         if (levels := passes_plot.of_group(group))]
