@@ -480,19 +480,23 @@ static void erase_comments(char *at, const char *end)
 static int read_path(const char *path, struct span *text)
 {
 	char *bytes = malloc(HOSTLIST_FILE_BYTES + 1);
-	FILE *file = bytes ? fopen(path, "re") : NULL;
+	FILE *file;
 	size_t length = 0;
-	int error = file ? 0 : -errno;
+	int error = 0;
 
-	if (file) {
+	if (!bytes)
+		return -ENOMEM;
+	file = fopen(path, "re");
+	if (file)
 		length = fread(bytes, 1, HOSTLIST_FILE_BYTES + 1, file);
-		error = ferror(file) ? -errno : 0;
-		fclose(file);
-	}
-	if (error == 0 && length > HOSTLIST_FILE_BYTES)
+	if (!file || ferror(file))
+		error = -errno;
+	else if (length > HOSTLIST_FILE_BYTES)
 		error = -EFBIG;
-	else if (error == 0 && memchr(bytes, '\0', length))
+	else if (memchr(bytes, '\0', length))
 		error = -EINVAL;
+	if (file)
+		fclose(file);
 	if (error) {
 		free(bytes);
 		return error;
