@@ -688,14 +688,14 @@ void external_add_pieces(struct external *external, uint8_t *const areas[2],
 	}
 }
 
-/* Two pieces at a time need two batches. */
+/* Two pieces at a time need two batches, unless they take turns in one. */
 static void split_lone_batch(struct external *external)
 {
 	struct pipeline *pipeline = &external->pipeline;
 	size_t half_bytes = external_plan_area_bytes(&external->plan, 1);
 	uint8_t *halves[2];
 
-	if (pipeline->free.count != 1)
+	if (pipeline->free.count != 1 || external->plan.piece_areas == 1)
 		return;
 	halves[0] = pipeline_take(&pipeline->free)->memory.base;
 	halves[1] = halves[0] + half_bytes;

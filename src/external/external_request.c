@@ -84,6 +84,7 @@ void external_request_make(struct external_request *request,
 		.codec = config->codec,
 		.sums_up = config->sort->checksum,
 		.ranks = config->ranks,
+		.seek_bytes = external_rates_seek_bytes(&config->rates),
 	};
 	request->worker_count = sort_setup_workers(
 		config->sort, records, cpu_count, &request->threads_source);
@@ -106,10 +107,19 @@ static double moved(const struct external_plan *plan)
 static int choose_workers(struct external_request *request,
 			  struct external_plan *plan)
 {
-	struct external_request tried = *request;
-	int error = external_plan_make(plan, request);
-	double bar = error ? DBL_MAX : moved(plan);
+	struct external_request tried;
+	double bar;
+	int error;
 
+	/* One thread is as fast as an arm, and asks for one place at a time. */
+	if (request->may_have_fewer && request->worker_count > 1 &&
+	    external_request_has_arm(request)) {
+		request->worker_count = 1;
+		request->threads_source = "disk";
+	}
+	tried = *request;
+	error = external_plan_make(plan, request);
+	bar = error ? DBL_MAX : moved(plan);
 	while (request->may_have_fewer && tried.worker_count > 1) {
 		struct external_plan half;
 
@@ -124,6 +134,27 @@ static int choose_workers(struct external_request *request,
 		error = 0;
 	}
 	return error;
+}
+
+/* Where each read costs a way, two merges of few runs, by large reads, may take
+ * less than one of all. */
+static void merge_fewer(struct external_request *request,
+			struct external_plan *plan)
+{
+	struct external_request tried = *request;
+	struct external_plan fewer;
+
+	/* Not of a stream, which has no number of runs yet. */
+	if (plan->run_count == 0 || request->runs_max > 0 ||
+	    !external_request_has_arm(request))
+		return;
+	for (tried.runs_max = 2;
+	     (uint64_t)tried.runs_max * tried.runs_max < plan->run_count;)
+		tried.runs_max++;
+	if (external_plan_make(&fewer, &tried) < 0 || fewer.cost >= plan->cost)
+		return;
+	*plan = fewer;
+	*request = tried;
 }
 
 static bool suffices(struct external_request *request, uint64_t memory_bytes)
@@ -248,6 +279,7 @@ int external_request_plan(struct external_request *request,
 
 	if (choose_workers(request, plan) < 0)
 		return refuse_memory(request, config, failure);
+	merge_fewer(request, plan);
 	if (fits(request, plan))
 		return 0;
 	request->worker_count = workers;

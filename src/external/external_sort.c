@@ -49,6 +49,13 @@ static int make_plan(struct external *external, struct failure *failure)
 				      ? config->ranks.planned_records
 				      : external->reading.input.record_count,
 			      external->topology.cpu_count);
+	external->rates = config->rates;
+	/* Ranks must plan alike. */
+	if (config->rates.read == 0 && config->ranks.rank_count <= 1 &&
+	    external->reading.kind == READING_FILES)
+		external->rates.requests =
+			disk_probe_requests(&external->reading.input);
+	request->seek_bytes = external_rates_seek_bytes(&external->rates);
 	request->in_order =
 		external->ordering.destination.kind == DESTINATION_STREAM;
 	error = external_request_plan(request, config, &external->plan,
@@ -364,7 +371,7 @@ int external_prepare(struct external *external, struct failure *failure)
 		error = lay_out_memory(external, failure);
 	if (error)
 		return error;
-	external_predict(external, &external->config->rates);
+	external_predict(external, &external->rates);
 	open_sinks(external);
 	return prepare_scratch(external, failure);
 }
@@ -613,7 +620,7 @@ static int explain(struct external *external,
 	explanation->request = external->request;
 	explanation->request.lanes = NULL; /* which goes with the state */
 	explanation->plan = external->plan;
-	explanation->rates = config->rates;
+	explanation->rates = external->rates;
 	explanation->directory_count = external->runs.scratch.directory_count;
 	for (unsigned d = 0; d < explanation->directory_count; d++)
 		explanation->room_bytes[d] =

@@ -102,6 +102,7 @@ struct external {
 	/* The caller's thread writes all this before a pass or between two.
 	 * Written by external_sort.c. */
 	const struct external_config *config;
+	struct external_rates rates; /* the config's, and what was probed */
 	struct topology topology;
 	struct external_request request;
 	struct external_plan plan;

@@ -13,6 +13,8 @@
 # not count.
 readonly BYTES=20000000
 LITTLE=(--io=direct --threads=2 -S 10M)
+# A disk that turns: reads and writes take turns.
+readonly ARM=--disk-rates=150M:150M:150M:150
 
 # sort_both ARGUMENT...: "in" in memory to "want", and in little memory to "out"
 # by way of the scratch folders one and two; these must be empty in the end
@@ -52,7 +54,28 @@ case_shapes()
 	for shape in $("$HELPERS/make_shape" --list); do
 		make_in "$shape"
 		sort_both || fail "$shape"
+		expect_external "$ARM" || fail "$shape, in turns"
 	done
+}
+
+# Requests of an eighth of a MiB would cost its arm as much as those of a whole.
+case_an_arm()
+{
+	local arguments=(in -o out -S 100M --explain --io=direct)
+
+	make_in
+	truncate -s 2G in
+	expect_sorted "${arguments[@]}" "$ARM"
+	expect_match '^threads +1 reads?, and as many' "$STDOUT"
+	expect_match '^memory .*: 1 batch, in turns, of ' "$STDOUT"
+	expect_match '^pieces .*, read and written in turns$' "$STDOUT"
+	expect_match '^ +serves 150 small reads a second from anywhere$' "$STDOUT"
+	expect_match '^ +[0-9]+ other places of the disk cost [0-9.]+ m?s of it$' \
+		"$STDOUT"
+	expect_sorted "${arguments[@]}" --disk-rates=1G:1G:1G:100000
+	expect_match '^threads +2 read, and as many' "$STDOUT"
+	expect_match '^pieces .* from each run$' "$STDOUT"
+	expect_refused 2 "--disk-rates: 'x:1:1'" --disk-rates=x:1:1
 }
 
 # The key is at the end of the record.
@@ -126,6 +149,7 @@ case_options()
 	for shape in uniform few-distinct; do
 		make_in "$shape"
 		sort_both --unique
+		expect_external --unique "$ARM"
 		sort_both --reverse
 		sort_both --key=4:i32:desc --key=0:2 --unique
 		sort_both --sync --checksum >/dev/null
@@ -141,6 +165,7 @@ case_batch_size()
 		make_in "$shape"
 		sort_both --batch-size=2
 		expect_external --batch-size=3
+		expect_external --batch-size=2 "$ARM"
 		sort_both --batch-size=2 --unique
 	done
 }

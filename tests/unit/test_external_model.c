@@ -184,7 +184,7 @@ static void external_model__a_fast_link_does_not(void **state)
 /* One process alone sends nothing. */
 static void external_model__no_link_without_ranks(void **state)
 {
-	const struct external_rates rates = { GB, GB, GB, 1, 0 };
+	const struct external_rates rates = { GB, GB, GB, 1, 0, 0 };
 
 	(void)state;
 	external_model_forecast(&forecast, &plan, &request, &rates);
@@ -196,7 +196,7 @@ static void external_model__no_link_without_ranks(void **state)
 static void external_model__a_rank_writes_its_share(void **state)
 {
 	struct external_request rank_request = request;
-	const struct external_rates rates = { GB, GB, GB, GB / 100, 0 };
+	const struct external_rates rates = { GB, GB, GB, GB / 100, 0, 0 };
 	struct external_plan rank_plan;
 
 	(void)state;

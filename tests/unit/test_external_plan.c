@@ -63,12 +63,7 @@ static uint64_t moved_bytes(const struct external_plan *plan,
 static double moved_with_reads(const struct external_plan *plan,
 			       const struct external_request *request)
 {
-	double moved = ((double)plan->spilled_records +
-			EXTERNAL_MERGE_COST * (double)plan->merged_records) *
-		       request->shape.size;
-
-	return moved * (2 + (double)EXTERNAL_READ_COST_BYTES /
-				    (double)MAX(1, plan->read_bytes));
+	return plan->cost * (double)request->record_count * request->shape.size;
 }
 
 /* --- the parts --------------------------------------------------------------
@@ -108,6 +103,7 @@ static void check_sizes(const struct external_plan *plan,
 		(uint64_t)plan->block_records * request->shape.size;
 
 	assert_true(plan->batch_count >= 2);
+	assert_in_range(plan->piece_areas, 1, 2);
 	assert_true(plan->block_records > 0);
 	assert_true(plan->run_chunk_bytes > 0 && block_bytes > 0 &&
 		    plan->run_chunk_bytes % block_bytes == 0);
@@ -416,6 +412,35 @@ static void external_request_plan__no_merges_for_threads(void **state)
 	assert_int_equal(request.worker_count, 2);
 }
 
+/* On a disk with an arm a run and a piece have nearly all of the memory, and
+ * requests are as large as what its way costs. */
+static void external_plan__an_arm_takes_turns(void **state)
+{
+	struct external_request request = request_of(100, 2 * GB, 100 * MIB);
+	struct external_plan plan, arm;
+
+	(void)state;
+	assert_int_equal(external_plan_make(&plan, &request), 0);
+	assert_true(plan.batch_count > 1);
+	assert_int_equal(plan.piece_areas, 2);
+	request.seek_bytes = MIB;
+	request.worker_count = 1;
+	assert_int_equal(external_plan_make(&arm, &request), 0);
+	assert_int_equal(arm.batch_count, 1);
+	assert_int_equal(arm.piece_areas, 1);
+	assert_true(arm.batch.capacity * 100 > 65 * MIB);
+	assert_true(arm.output_chunk_bytes == MIB);
+	assert_true(arm.read_bytes > 3 * plan.read_bytes);
+	/* Neither a stream nor ranks. */
+	request.ranks.rank_count = 2;
+	assert_int_equal(external_plan_make(&arm, &request), 0);
+	assert_true(arm.batch_count > 1);
+	request.ranks.rank_count = 0;
+	request.record_count = EXTERNAL_RECORDS_UNKNOWN;
+	assert_int_equal(external_plan_make(&arm, &request), 0);
+	assert_true(arm.batch_count > 1);
+}
+
 static void external_plan_piece_records__halves_a_lone_one(void **state)
 {
 	struct external_request request = request_of(100, GB, 100 * MB);
@@ -566,6 +591,7 @@ int main(void)
 		cmocka_unit_test(external_request_plan__any_key),
 		cmocka_unit_test(external_request_plan__all_that_are_given),
 		cmocka_unit_test(external_request_plan__no_merges_for_threads),
+		cmocka_unit_test(external_plan__an_arm_takes_turns),
 		cmocka_unit_test(
 			external_plan_piece_records__halves_a_lone_one),
 	};

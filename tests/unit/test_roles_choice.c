@@ -92,7 +92,7 @@ static void check_pass(enum external_pass pass, enum external_limit limit,
 }
 
 /* A link of 10 MB/s: nothing else matters. */
-static const struct external_rates slow_link = { GB, GB, GB, GB / 100, 0 };
+static const struct external_rates slow_link = { GB, GB, GB, GB / 100, 0, 0 };
 
 /* Readers send 30 GB each, keepers get as much and send it on. */
 static void roles_choice_make__given_links(void **state)
@@ -142,7 +142,7 @@ static void roles_choice_make__given_all(void **state)
  * however many read them; the disk what is kept, whoever has read it. */
 static void roles_choice_make__given_storage(void **state)
 {
-	struct external_rates rates = { GB, GB, GB, 1000 * GB, GB / 10 };
+	struct external_rates rates = { GB, GB, GB, 1000 * GB, GB / 10, 0 };
 
 	(void)state;
 	predict_ns("read:0-3,sort:4-11,keep:8-11", &rates);
@@ -150,8 +150,8 @@ static void roles_choice_make__given_storage(void **state)
 	check_pass(EXTERNAL_OUTPUT, EXTERNAL_DISK, 1200 * GB);
 	predict_ns("read:0,sort:1,keep:2", &rates);
 	check_pass(EXTERNAL_RUNS, EXTERNAL_DISK, 1200 * GB);
-	rates = (struct external_rates){ GB / 100, GB / 100, GB / 100,
-					 1000 * GB, GB };
+	rates = (struct external_rates){ GB / 100,  GB / 100, GB / 100,
+					 1000 * GB, GB,	      0 };
 	predict_ns("read:0-3,sort:4-7,keep:8-11", &rates);
 	check_pass(EXTERNAL_RUNS, EXTERNAL_DISK, 3000 * GB);
 	/* What a rank reads there itself does not keep its disk busy. */
@@ -186,8 +186,8 @@ static void roles_choice_make__all_alike(void **state)
 /* A disk that is slow as soon as it does both is kept from that. */
 static void roles_choice_make__seeking_disks(void **state)
 {
-	const struct external_rates rates = { GB / 10, GB / 10, GB / 100,
-					      100 * GB, 0 };
+	const struct external_rates rates = { GB / 10,	GB / 10, GB / 100,
+					      100 * GB, 0,	 0 };
 
 	(void)state;
 	choose_ns(&rates, RANKS, RANKS);
@@ -198,7 +198,9 @@ static void roles_choice_make__seeking_disks(void **state)
 /* No other roles of these numbers are faster. */
 static void roles_choice_make__is_the_fastest(void **state)
 {
-	const struct external_rates rates = { GB, GB / 2, GB, GB / 20, GB / 5 };
+	const struct external_rates rates = {
+		GB, GB / 2, GB, GB / 20, GB / 5, 0
+	};
 	uint64_t best_ns = choose_ns(&rates, 4, 3);
 	char best[sizeof(choice.list)], list[sizeof(choice.list)];
 

@@ -92,11 +92,21 @@ def _surface(profile):
                    _least(curve, most, text_format.size_words))
 
 
+# A disk that serves more small reads than this in a second, one at a time, has
+# no arm: several under way cost it less.
+_ARM_REQUESTS = 1000
+
+
 def _streams(profile):
-    if profile.stream_rates:
-        yield ("blinksort --disk-rates",
-               ":".join(f"{rate / 2**20:.0f}M"
-                        for rate in profile.stream_rates))
+    if not profile.stream_rates:
+        return
+    words = [f"{rate / 2**20:.0f}M" for rate in profile.stream_rates]
+    requests = [spread.middle / size for group in profile.transfers.values()
+                for curve in group if curve.name == "random read"
+                for size, spread in curve.points[:1]]
+    if requests and 1 <= requests[-1] < _ARM_REQUESTS:
+        words.append(f"{requests[-1]:.0f}")
+    yield "blinksort --disk-rates", ":".join(words)
 
 
 def _network(profile):

@@ -91,7 +91,9 @@ def _rates(programs, work, source):
 
 
 def _suppose(programs, rates, memory, records):
-    given = ":".join(str(rates[name]) for name in ("read", "write", "both"))
+    given = ":".join(str(rates[name]) for name
+                     in ("read", "write", "both", "requests")
+                     if rates.get(name))
     return _explain(programs, f"--suppose=1:{records}", "-S", memory,
                     f"--disk-rates={given}")
 

@@ -15,13 +15,21 @@
 /* The same for a record that is counted (record_counts.h). */
 #define CPU_NS_PER_COUNTED 1
 
+/* Bytes a second of a disk with an arm, if nothing else is known. */
+#define ARM_RATE 150000000
+
+uint64_t external_rates_seek_bytes(const struct external_rates *rates)
+{
+	uint64_t rate = rates->read > 0 ? rates->read : ARM_RATE;
+
+	return rates->requests > 0 ? rate / rates->requests : 0;
+}
+
 static double disk_ns(const struct external_rates *rates, double read_bytes,
 		      double written_bytes)
 {
 	double together = MIN(read_bytes, written_bytes);
 
-	if (rates->both == 0)
-		return 0;
 	/* Neither disk waits for the other. */
 	if (rates->both >= rates->read &&
 	    rates->both - rates->read >= rates->write)
@@ -76,14 +84,39 @@ static double storage_ns(const struct external_ranks *ranks, double size,
 	return ns;
 }
 
-/* Reads that are not large take longer than their bytes. */
-static double reads_ns(const struct external_plan *plan,
-		       const struct external_rates *rates, double read_bytes)
+/* A small read, or the way to another place. */
+static double request_ns(const struct external_rates *rates)
 {
-	double reads = read_bytes / (double)MAX(1, plan->read_bytes);
+	double least =
+		NS_PER_S * EXTERNAL_READ_COST_BYTES / (double)rates->both;
 
-	return NS_PER_S * reads * EXTERNAL_READ_COST_BYTES /
-	       (double)rates->both;
+	return rates->requests > 0
+		       ? MAX(least, NS_PER_S / (double)rates->requests)
+		       : least;
+}
+
+/* How often a pass has to wait for another place: for each read of a run, and,
+ * where an arm serves reads and writes at once, for each request. */
+static double count_seeks(const struct external_plan *plan,
+			  const struct external_request *request,
+			  enum external_pass number, bool in_turns,
+			  const struct pass_bytes *bytes)
+{
+	double seeks = 0;
+
+	if (number != EXTERNAL_RUNS)
+		seeks = bytes->read / (double)MAX(1, plan->read_bytes);
+	if (external_request_has_arm(request) && !in_turns)
+		seeks += 2 * MIN(bytes->read, bytes->written) /
+			 (double)plan->output_chunk_bytes;
+	return seeks;
+}
+
+static double in_turns_ns(const struct external_rates *rates, double read,
+			  double written)
+{
+	return NS_PER_S *
+	       (read / (double)rates->read + written / (double)rates->write);
 }
 
 static void forecast_pass(struct external_forecast *forecast,
@@ -94,8 +127,11 @@ static void forecast_pass(struct external_forecast *forecast,
 			  const struct pass_bytes *bytes)
 {
 	struct pass_forecast *pass = &forecast->passes[number];
-	double ns[EXTERNAL_LIMITS] = { 0 }, more_ns = 0, shared_ns = 0;
+	double ns[EXTERNAL_LIMITS] = { 0 }, seeks_ns, shared_ns = 0;
 	double read = bytes->read, written = bytes->written;
+	bool in_turns = number == EXTERNAL_RUNS ? plan->batch_count == 1
+						: plan->piece_areas == 1;
+	double seeks = count_seeks(plan, request, number, in_turns, bytes);
 
 	pass->name = external_pass_name(number);
 	pass->read_bytes = (uint64_t)bytes->read;
@@ -103,18 +139,21 @@ static void forecast_pass(struct external_forecast *forecast,
 	pass->sent_bytes = (uint64_t)bytes->sent;
 	if (rates->both == 0)
 		return;
-	/* Threads wait for small reads, too. */
-	if (number != EXTERNAL_RUNS)
-		more_ns = reads_ns(plan, rates, bytes->read);
+	seeks_ns = seeks * request_ns(rates);
+	pass->seeks = (uint64_t)seeks;
+	pass->seeks_ns = (uint64_t)MIN(PASS_NS_MAX, seeks_ns);
 	if (rates->storage > 0 && number != EXTERNAL_MERGES)
 		shared_ns =
 			storage_ns(&request->ranks, request->shape.size, rates,
 				   number == EXTERNAL_RUNS ? &read : &written);
 	ns[EXTERNAL_DISK] =
-		MAX(shared_ns, disk_ns(rates, read, written) + more_ns);
+		MAX(shared_ns, (in_turns ? in_turns_ns(rates, read, written)
+					 : disk_ns(rates, read, written)) +
+				       seeks_ns);
+	/* Threads wait for small reads, too. */
 	ns[EXTERNAL_CPU] =
 		cpu_ns(plan, request, MAX(bytes->read, bytes->written)) +
-		more_ns;
+		(number == EXTERNAL_RUNS ? 0 : seeks_ns);
 	if (rates->link > 0)
 		ns[EXTERNAL_LINK] =
 			NS_PER_S * bytes->sent / (double)rates->link;
@@ -131,8 +170,8 @@ static uint64_t fill_ns(const struct external_plan *plan,
 	double bytes = (double)plan->batch.capacity * request->shape.size;
 
 	/* A disk may read faster alone than it reads and writes together:
-	 * nothing is lost then. */
-	if (rates->both <= rates->read)
+	 * nothing is lost then.  Turns have been counted. */
+	if (rates->both <= rates->read || plan->batch_count == 1)
 		return 0;
 	return (uint64_t)MIN(PASS_NS_MAX, bytes * NS_PER_S *
 						  (1 / (double)rates->read -

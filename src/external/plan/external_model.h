@@ -6,7 +6,10 @@
  * what is written; it does so together faster than one after the other, and
  * what is left of one alone goes at that one's rate.  Where both at once are as
  * fast as each alone, added up, these are different disks, and the longer one
- * counts.
+ * counts.  A pass that reads and writes in turns (external_plan.h) takes the
+ * sum of both times.  What lies elsewhere takes a request's time more; where
+ * that is the way of an arm, so does each request of a pass that reads and
+ * writes at once.
  *
  * Ranks that merge together send each other the blocks of their runs in the
  * last pass (external_rank.h): of what a rank has and of what it gets, all but
@@ -30,7 +33,14 @@ struct external_rates {
 	/* What the file system moves that all ranks' inputs and outputs lie on,
 	 * for all of them together; 0: they lie on the disk. */
 	uint64_t storage;
+	/* Small reads from anywhere that the disk serves in a second, several
+	 * under way; 0: not known, and many. */
+	uint64_t requests;
 };
+
+/* What a disk brings while it serves one more small read, 0: not known; a disk
+ * of unknown rate has an arm. */
+uint64_t external_rates_seek_bytes(const struct external_rates *rates);
 
 enum external_pass {
 	EXTERNAL_RUNS,	 /* the input into runs */
@@ -51,6 +61,9 @@ struct pass_forecast {
 	const char *name;
 	uint64_t read_bytes, written_bytes;
 	uint64_t sent_bytes; /* to other ranks, or from them */
+	/* How often it asks for another place of the disk, and what that costs.
+	 */
+	uint64_t seeks, seeks_ns;
 	uint64_t ns;
 	/* What each limit alone would take, and the one that takes longest. */
 	uint64_t limits_ns[EXTERNAL_LIMITS];

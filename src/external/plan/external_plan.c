@@ -44,6 +44,10 @@
 #define REQUEST_BYTES_MAX (2 * MIB)
 #define REQUEST_BYTES_MIN (128 * KIB)
 #define REQUEST_PART 256
+/* Where each request may cost the way to another place, they are this part. */
+#define ARM_REQUEST_PART 64
+/* And so large ones need not be many to keep the arm busy. */
+#define ARM_DEPTH 4
 /* Reads of each worker that are under way, and writes of all: with half as many
  * a sort takes 6 % longer, with twice as many no less (results/NOTES.md). */
 #define READ_DEPTH 8
@@ -84,7 +88,9 @@ static void plan_kept(struct external_plan *plan,
 static void plan_staging(struct external_plan *plan,
 			 const struct external_request *request)
 {
-	uint64_t bytes = request->memory_bytes / REQUEST_PART;
+	bool has_arm = external_request_has_arm(request);
+	uint64_t bytes = request->memory_bytes /
+			 (has_arm ? ARM_REQUEST_PART : REQUEST_PART);
 	uint32_t record_size = request->shape.size;
 	uint64_t block_bytes = (uint64_t)plan->block_records * record_size;
 	unsigned workers = request->worker_count;
@@ -101,9 +107,11 @@ static void plan_staging(struct external_plan *plan,
 		ROUND_UP(MAX(chunk, plan->run_chunk_bytes), PAGE_BYTES);
 	plan->read_slot_bytes =
 		(uint32_t)READ_AHEAD_SLOT_BYTES(MAX(chunk, block_bytes));
-	plan->write_depth = WRITE_DEPTH;
+	plan->write_depth = has_arm ? ARM_DEPTH : WRITE_DEPTH;
 	/* Each lane has as many reads under way as all workers have for one. */
-	plan->read_depth = READ_DEPTH * MIN(workers, plan->lane_count);
+	plan->read_depth =
+		has_arm ? ARM_DEPTH
+			: READ_DEPTH * MIN(workers, plan->lane_count);
 	while (plan->read_depth > 1 && (uint64_t)plan->reader_count *
 						       plan->read_depth *
 						       plan->read_slot_bytes >
@@ -134,7 +142,8 @@ static uint64_t staging_bytes(const struct external_plan *plan,
 unsigned external_plan_areas(const struct external_plan *plan,
 			     unsigned free_batches)
 {
-	unsigned areas = plan->rank_count > 1 ? EXTERNAL_RANK_AREAS : 2;
+	unsigned areas =
+		plan->rank_count > 1 ? EXTERNAL_RANK_AREAS : plan->piece_areas;
 
 	assert(free_batches > 0);
 	return (unsigned)DIV_ROUND_UP(areas, free_batches);
@@ -424,7 +433,8 @@ static unsigned find_free_batches(const struct external_plan *plan,
 				  const struct external_request *request)
 {
 	uint64_t runs = planned_runs(plan, request);
-	unsigned most = plan->rank_count > 1 ? EXTERNAL_RANK_AREAS : 2;
+	unsigned most =
+		plan->rank_count > 1 ? EXTERNAL_RANK_AREAS : plan->piece_areas;
 
 	most = MIN(most, plan->batch_count);
 	for (unsigned count = 1; count <= most; count++)
@@ -472,17 +482,27 @@ static void expect(struct external_plan *plan,
 		request->shape.size;
 }
 
+static double seek_bytes(const struct external_request *request)
+{
+	return (double)MAX(request->seek_bytes, EXTERNAL_READ_COST_BYTES);
+}
+
 /* How often the disk moves the input for what is spilled, with what its reads
- * cost. */
+ * cost; and, if it has an arm that goes to and fro in the first pass, what each
+ * request of that costs. */
 static double cost(const struct external_plan *plan,
 		   const struct external_request *request)
 {
-	double moved = (double)plan->spilled_records +
-		       EXTERNAL_MERGE_COST * (double)plan->merged_records;
+	double records = (double)MAX(1, planned_records(plan, request));
+	double spilled = (double)plan->spilled_records / records;
+	double moved = spilled + EXTERNAL_MERGE_COST *
+					 (double)plan->merged_records / records;
+	double seek = seek_bytes(request);
+	double cost = moved * (2 + seek / (double)MAX(1, plan->read_bytes));
 
-	return moved / (double)MAX(1, planned_records(plan, request)) *
-	       (2 + (double)EXTERNAL_READ_COST_BYTES /
-			    (double)MAX(1, plan->read_bytes));
+	if (external_request_has_arm(request) && plan->batch_count > 1)
+		cost += 2 * spilled * seek / (double)plan->output_chunk_bytes;
+	return cost;
 }
 
 /* --- large records -------------------------------------------------------- */
@@ -545,7 +565,7 @@ static bool try_keys(struct external_plan *plan,
 /* What keys that are read by themselves cost: two reads for each record. */
 static double cost_of_keys(const struct external_request *request)
 {
-	return (2.0 * EXTERNAL_READ_COST_BYTES + 2 * PAGE_BYTES) /
+	return (2.0 * seek_bytes(request) + 2 * PAGE_BYTES) /
 	       request->shape.size;
 }
 
@@ -595,13 +615,27 @@ static int plan_counts(struct external_plan *plan,
 /* --- choosing ------------------------------------------------------------- */
 
 /*
- * At least two: one is filled while the other one is emptied.  Of n batches all
- * but one or two keep their records, so more than 32 would keep 3 to 6 % of the
+ * One is filled and emptied in turns; of several, one is filled while another
+ * one is emptied.  Of n batches all but one or two keep their records, so more
+ * than 32 would keep 3 to 6 % of the
  * memory more, in runs of half the length.  A number that is not among these
  * would spill less than the next lower one by a tenth of the memory at most (5
  * in place of 4), and by a twenty-fifth from 16 on.
  */
-static const unsigned batch_counts[] = { 2, 3, 4, 6, 8, 12, 16, 24, 32 };
+static const unsigned batch_counts[] = { 1, 2, 3, 4, 6, 8, 12, 16, 24, 32 };
+
+/* A batch for each lane, and one that is emptied meanwhile; or, on a disk with
+ * an arm, one that is filled and emptied in turns.  Ranks that merge together
+ * do not take turns, nor does a stream, whose writer would have to wait. */
+static bool suits_lanes(const struct external_plan *plan,
+			const struct external_request *request)
+{
+	bool may_turn = external_request_has_arm(request) &&
+			plan->lane_count == 1 && plan->rank_count == 1 &&
+			!external_request_is_stream(request);
+
+	return plan->batch_count > plan->lane_count || may_turn;
+}
 
 static bool try_plan(struct external_plan *plan,
 		     const struct external_request *request,
@@ -609,6 +643,7 @@ static bool try_plan(struct external_plan *plan,
 {
 	*plan = (struct external_plan){
 		.batch_count = batch_count,
+		.piece_areas = external_request_has_arm(request) ? 1 : 2,
 		.block_records =
 			(uint32_t)MAX(1, block_bytes / request->shape.size),
 		.rank_count = MAX(1, request->ranks.rank_count),
@@ -617,8 +652,7 @@ static bool try_plan(struct external_plan *plan,
 					: MAX(1, request->ranks.rank_count),
 	};
 	plan_staging(plan, request);
-	/* A batch for each lane, and one that is emptied meanwhile. */
-	if (batch_count <= plan->lane_count || !divide(plan, request) ||
+	if (!suits_lanes(plan, request) || !divide(plan, request) ||
 	    external_plan_runs_max(plan, request, batch_count) <
 		    (plan->rank_count > 1 ? RANK_RUNS_MIN : 2))
 		return false;

@@ -7,6 +7,11 @@
  * when these are merged.  The plan chooses the number that moves the fewest
  * bytes, each read counted like the bytes that a disk would bring meanwhile.
  *
+ * A disk with an arm would go to and fro between what is read and what is
+ * written.  There a single batch, with nearly all of the memory, is filled and
+ * emptied in turns, as psort does; and so is a piece of the last merge, in one
+ * area in place of two.
+ *
  * Pure arithmetic.  results/NOTES.md has the measurements behind the constants.
  */
 #ifndef EXTERNAL_PLAN_H
@@ -21,9 +26,13 @@
 
 /* A record_count that is not known: the input is a pipe. */
 #define EXTERNAL_RECORDS_UNKNOWN UINT64_MAX
-/* A read takes as long as that of so many bytes more: a disk that brings 2.9
- * GB/s by reads of 176 KB brings 2.1 by reads of 88 (results/NOTES.md). */
+/* A read takes as long as that of so many bytes more, at least: a disk that
+ * brings 2.9 GB/s by reads of 176 KB brings 2.1 by reads of 88
+ * (results/NOTES.md). */
 #define EXTERNAL_READ_COST_BYTES (64 * KIB)
+/* The disk has an arm, which reads and writes in turn, if a read elsewhere
+ * costs it as much as so many bytes; at 150 MB/s that is 3.5 ms. */
+#define EXTERNAL_ARM_BYTES (512 * KIB)
 /* A merge of runs into a run takes longer than the last merge does for as many
  * bytes: no pass runs beside its begin and its end, and room is given back
  * behind it.  1.4 s a GB were measured, and 0.85 (results/NOTES.md). */
@@ -87,7 +96,16 @@ struct external_request {
 	/* If all scratch files are memory: what is available for them and
 	 * memory_bytes together; else 0. */
 	uint64_t available_bytes;
+	/* What the disk would bring in the time of its way to another place; 0:
+	 * that is not known, and little. */
+	uint64_t seek_bytes;
 };
+
+static inline bool
+external_request_has_arm(const struct external_request *request)
+{
+	return request->seek_bytes >= EXTERNAL_ARM_BYTES;
+}
 
 static inline bool
 external_request_is_stream(const struct external_request *request)
@@ -161,6 +179,9 @@ struct external_plan {
 	uint64_t memory_bytes; /* of the arena */
 
 	unsigned free_batches; /* for the last merge, at least */
+	/* Areas for pieces of that merge: two, or one, where a piece is read
+	 * when the one before it has been written. */
+	unsigned piece_areas;
 
 	/* What is expected; all are 0 if the number of records is
 	 * unknown. */
@@ -195,7 +216,8 @@ bool external_plan_gains(const struct external_plan *several,
 			 const struct external_request *request);
 
 /* When `free_batches` of the batches hold nothing, each is divided into so many
- * areas of the same size for the last merge: two pieces share a lone one. */
+ * areas of the same size for the last merge: two pieces may share a lone one.
+ */
 unsigned external_plan_areas(const struct external_plan *plan,
 			     unsigned free_batches);
 

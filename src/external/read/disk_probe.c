@@ -4,12 +4,13 @@
 #include "external/read/disk_probe.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <liburing.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "system/arena.h"
 
 #define REQUESTS 8 /* of each kind, under way */
 #define PART_NS 300000000u
@@ -22,11 +23,15 @@ struct probe {
 	unsigned file; /* of the input: the one that is read next */
 	int write_fd;
 	size_t request_bytes;
-	/* A slot for each request: REQUESTS to read, and REQUESTS to write. */
-	uint8_t *memory;
+	/* A slot for each request: REQUESTS to read, and REQUESTS to write.  A
+	 * disk takes as few small pages at once as its queue has segments, so
+	 * they are huge ones, like those of a sort. */
+	struct arena memory;
 	uint32_t lengths[2 * REQUESTS]; /* that each of them moves */
 	uint64_t scratch_begin, scratch_bytes;
 	uint64_t next_read, next_write; /* in the file, in the scratch room */
+	uint64_t step_bytes; /* from one read to the next, if that is more */
+	unsigned left;	     /* requests to submit, at most */
 	unsigned in_flight;
 	/* What the first request that failed said; 0: it was cut short. */
 	bool has_failed;
@@ -56,7 +61,7 @@ static void prepare_read(struct probe *probe, unsigned slot, uint8_t *memory,
 	io_uring_prep_read(
 		sqe, file->direct_fd >= 0 ? file->direct_fd : file->fd, memory,
 		ROUND_UP(probe->lengths[slot], PAGE_BYTES), probe->next_read);
-	probe->next_read += probe->lengths[slot];
+	probe->next_read += MAX(probe->lengths[slot], probe->step_bytes);
 }
 
 static void prepare_write(struct probe *probe, unsigned slot, uint8_t *memory,
@@ -81,13 +86,14 @@ static void fail(struct probe *probe, unsigned slot, int result)
 static void submit(struct probe *probe, unsigned slot)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&probe->ring);
-	uint8_t *memory = probe->memory + slot * probe->request_bytes;
+	uint8_t *memory = probe->memory.base + slot * probe->request_bytes;
 	int taken;
 
 	if (slot < REQUESTS)
 		prepare_read(probe, slot, memory, sqe);
 	else
 		prepare_write(probe, slot, memory, sqe);
+	probe->left--;
 	sqe->user_data = slot;
 	do
 		taken = io_uring_submit(&probe->ring);
@@ -136,7 +142,8 @@ static uint64_t rate(struct probe *probe, unsigned first, unsigned end)
 		}
 		bytes += probe->lengths[slot];
 		now_ns = clock_now_ns();
-		if (!probe->has_failed && now_ns - begin_ns < PART_NS)
+		if (!probe->has_failed && probe->left > 0 &&
+		    now_ns - begin_ns < PART_NS)
 			submit(probe, (unsigned)slot);
 	}
 	return probe->has_failed
@@ -161,7 +168,7 @@ static void find_file(struct probe *probe)
 static int measure(struct probe *probe, struct external_rates *rates,
 		   struct failure *failure)
 {
-	struct external_rates found;
+	struct external_rates found = *rates;
 
 	if (file_of(probe)->size_bytes == 0)
 		return failure_set(failure, EXIT_FILE, NULL, 0,
@@ -196,6 +203,7 @@ int disk_probe(const struct input *input, struct scratch *scratch,
 		.input = input,
 		.request_bytes = request_bytes,
 		.scratch_bytes = scratch_bytes(scratch, request_bytes),
+		.left = UINT_MAX,
 	};
 	size_t memory_bytes = 2 * REQUESTS * request_bytes;
 	int error = scratch_take(scratch, probe.scratch_bytes, &place, failure);
@@ -209,16 +217,45 @@ int disk_probe(const struct input *input, struct scratch *scratch,
 	if (error)
 		return failure_set(failure, EXIT_RESOURCES, "io_uring", -error,
 				   "");
-	probe.memory = aligned_alloc(PAGE_BYTES, memory_bytes);
-	if (probe.memory) {
-		memset(probe.memory, 1, memory_bytes);
-		error = measure(&probe, rates, failure);
+	error = arena_map(&probe.memory, memory_bytes);
+	if (error) {
+		failure_no_memory(failure);
 	} else {
-		error = failure_no_memory(failure);
+		memset(probe.memory.base, 1, memory_bytes);
+		error = measure(&probe, rates, failure);
 	}
 	io_uring_queue_exit(&probe.ring);
-	free(probe.memory);
+	arena_unmap(&probe.memory);
 	scratch_written(scratch, &place, probe.scratch_bytes);
 	scratch_release(scratch, &place, probe.scratch_bytes);
 	return error;
+}
+
+/* --- small reads ---------------------------------------------------------- */
+
+#define PLACES 64
+
+uint64_t disk_probe_requests(const struct input *input)
+{
+	struct probe probe = {
+		.input = input,
+		.request_bytes = PAGE_BYTES,
+		.left = PLACES,
+	};
+	uint64_t bytes = 0;
+
+	if (input->file_count == 0)
+		return 0;
+	find_file(&probe);
+	probe.next_read = 0;
+	probe.step_bytes =
+		ROUND_DOWN(file_of(&probe)->size_bytes / PLACES, PAGE_BYTES);
+	if (file_of(&probe)->direct_fd < 0 || probe.step_bytes == 0 ||
+	    io_uring_queue_init(REQUESTS, &probe.ring, 0) < 0)
+		return 0;
+	if (arena_map(&probe.memory, REQUESTS * PAGE_BYTES) == 0)
+		bytes = rate(&probe, 0, REQUESTS);
+	io_uring_queue_exit(&probe.ring);
+	arena_unmap(&probe.memory);
+	return bytes / PAGE_BYTES;
 }

@@ -242,7 +242,7 @@ static int bring(struct piece_reader *own, const struct piece_item *item,
 		const struct piece_rest *rest = &pieces->rests[item->run];
 
 		run->record_count = rest->record_count;
-		if (rest->record_count > 0)
+		if (rest->records != target && rest->record_count > 0)
 			memcpy(target, rest->records,
 			       rest->record_count * record_size);
 		return 0;
@@ -411,9 +411,36 @@ static void lay_out_runs(struct piece_source *pieces)
 	pieces->source.slot_count = slot;
 }
 
+/* The piece takes the place of the one before it: bring that one's rests to
+ * where they belong now.  They ascend, so first all go down to the beginning,
+ * and then, from the last one on, up to their runs. */
+static void move_rests(struct piece_source *pieces)
+{
+	size_t size = pieces->source.record_size;
+	uint8_t *base = pieces->source.base, *end = base;
+
+	for (unsigned r = 0; r < pieces->plan->run_count; r++) {
+		struct piece_rest *rest = &pieces->rests[r];
+
+		if (rest->record_count == 0)
+			continue;
+		memmove(end, rest->records, rest->record_count * size);
+		end += rest->record_count * size;
+	}
+	for (unsigned r = pieces->plan->run_count; r-- > 0;) {
+		struct piece_rest *rest = &pieces->rests[r];
+		uint8_t *target = base + pieces->slots[r] * size;
+
+		end -= rest->record_count * size;
+		memmove(target, end, rest->record_count * size);
+		rest->records = target;
+	}
+}
+
 bool piece_source_begin(struct piece_source *pieces, struct batch *batch)
 {
 	struct piece_rest *rests = pieces->new_rests;
+	bool in_place = pieces->source.base == batch->records;
 
 	if (pieces->next_piece == pieces->plan->piece_count)
 		return false;
@@ -423,6 +450,8 @@ bool piece_source_begin(struct piece_source *pieces, struct batch *batch)
 	pieces->rests = rests;
 	pieces->source.base = batch->records;
 	lay_out_runs(pieces);
+	if (in_place)
+		move_rests(pieces);
 	return true;
 }
 

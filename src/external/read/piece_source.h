@@ -81,8 +81,9 @@ int piece_source_open(struct piece_source *pieces,
 		      const struct piece_source_request *request,
 		      struct failure *failure);
 
-/* The caller, between pieces: the next one's records go to this batch, which is
- * not the one before.  False: no piece is left. */
+/* The caller, between pieces: the next one's records go to this batch.  It may
+ * be that of the piece before, all of whose records but its rests are in the
+ * output.  False: no piece is left. */
 bool piece_source_begin(struct piece_source *pieces, struct batch *batch);
 
 /* Where blocks come from other ranks, say before that where they lie:

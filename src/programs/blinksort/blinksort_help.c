@@ -72,10 +72,11 @@ static const char external[] =
 "                            NAME is mtu, overhead, latency-ns, senders,\n"
 "                            receivers, shared-cpus, memory-read, memory-copy,\n"
 "                            start-ns, compressed, storage, readers or keepers\n"
-"      --disk-rates=READ:WRITE:BOTH\n"
-"                            predict with these rates of the disk, in bytes a\n"
-"                            second: of reading, of writing, and the sum of both\n"
-"                            at once (measured)\n"
+"      --disk-rates=READ:WRITE:BOTH[:REQUESTS]\n"
+"                            plan and predict with these rates of the disk, in\n"
+"                            bytes a second: of reading, of writing, and the sum\n"
+"                            of both at once; and how many small reads from\n"
+"                            anywhere it serves in a second (measured)\n"
 "\n";
 
 static const char reports[] =

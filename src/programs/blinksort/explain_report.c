@@ -120,8 +120,9 @@ static void print_plan(const struct external_explanation *explanation)
 				 "written from the counts");
 		return;
 	}
-	printf("memory    %s: %u batches of %s, staging %s, index %s\n",
+	printf("memory    %s: %u batch%s of %s, staging %s, index %s\n",
 	       format_size(t.text[0], request->memory_bytes), plan->batch_count,
+	       plan->batch_count == 1 ? ", in turns," : "es",
 	       format_size(t.text[1], plan->batch.capacity * size),
 	       format_size(t.text[2], plan->slot_count * plan->slot_bytes +
 					      (uint64_t)plan->reader_count *
@@ -141,8 +142,9 @@ static void print_plan(const struct external_explanation *explanation)
 		       "runs\n",
 		       plan->merge_count,
 		       format_size(t.text[0], plan->merged_records * size));
-	printf("pieces    %" PRIu64 ", each by reads of %s from each run\n",
-	       plan->piece_count, format_size(t.text[0], plan->read_bytes));
+	printf("pieces    %" PRIu64 ", each by reads of %s from each run%s\n",
+	       plan->piece_count, format_size(t.text[0], plan->read_bytes),
+	       plan->piece_areas == 1 ? ", read and written in turns" : "");
 	printf("passes    %s%.2f: so many times the input is read and "
 	       "written\n",
 	       plan->merge_count > 0 ? "about " : "",
@@ -203,6 +205,10 @@ static void print_pass(const struct pass_forecast *pass)
 	if (pass->sent_bytes > 0)
 		printf(", sends %s", format_size(t.text[3], pass->sent_bytes));
 	printf("; limited by the %s\n", external_limit_name(pass->limit));
+	if (pass->seeks > 0)
+		printf("                  %" PRIu64 " other places of the disk "
+		       "cost %s of it\n",
+		       pass->seeks, format_duration(t.text[0], pass->seeks_ns));
 }
 
 static void print_time(uint64_t ns, const struct pass_forecast *passes,
@@ -246,6 +252,10 @@ static void print_disk(const struct external_rates *rates)
 	       format_size(t.text[0], rates->read),
 	       format_size(t.text[1], rates->write),
 	       format_size(t.text[2], rates->both));
+	if (rates->requests > 0)
+		printf("          serves %" PRIu64 " small reads a second from "
+		       "anywhere\n",
+		       rates->requests);
 }
 
 static void print_in_memory(const struct sorter_result *result)

@@ -41,27 +41,31 @@ int external_options_codec(struct options_reader *reader,
 			      CODEC_LEVEL_MAX);
 }
 
-/* Three sizes; none is 0. */
+/* Three sizes, and maybe a number of requests; none is 0. */
 int external_options_rates(struct options_reader *reader,
 			   struct external_options *options,
 			   struct failure *failure)
 {
 	struct external_rates *rates = &options->config.rates;
-	uint64_t *targets[] = { &rates->read, &rates->write, &rates->both };
+	uint64_t *targets[] = { &rates->read, &rates->write, &rates->both,
+				&rates->requests };
 	const char *value = reader->value;
+	bool ends = false;
 
-	for (unsigned i = 0; i < ARRAY_LEN(targets); i++) {
+	for (unsigned i = 0; i < ARRAY_LEN(targets) && !ends; i++) {
 		char text[32];
 		size_t length = strcspn(value, ":");
 
 		snprintf(text, sizeof(text), "%.*s",
 			 (int)MIN(length, sizeof(text)), value);
+		ends = value[length] == '\0';
 		if (length >= sizeof(text) ||
 		    parse_size(text, 1, INT64_MAX, targets[i]) < 0 ||
-		    (value[length] == '\0') != (i + 1 == ARRAY_LEN(targets)))
+		    (ends && i < 2) || (!ends && i == 3))
 			return options_refuse(
 				reader, failure,
-				"not three sizes, such as 700M:1400M:1300M");
+				"not three sizes, such as 700M:1400M:1300M, or "
+				"these and the requests a second");
 		value += length + 1;
 	}
 	return 0;

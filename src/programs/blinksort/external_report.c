@@ -22,8 +22,13 @@ void external_report_rates(const struct external_rates *rates)
 		printf(", \"disk_rates\": null");
 	else
 		printf(", \"disk_rates\": {\"read\": %" PRIu64
-		       ", \"write\": %" PRIu64 ", \"both\": %" PRIu64 "}",
+		       ", \"write\": %" PRIu64 ", \"both\": %" PRIu64,
 		       rates->read, rates->write, rates->both);
+	if (rates->both > 0) {
+		format_json_number(stdout, "requests", rates->requests > 0,
+				   rates->requests);
+		putchar('}');
+	}
 	format_json_number(stdout, "link_rate", rates->link > 0, rates->link);
 }
 
@@ -39,12 +44,14 @@ void external_report_forecast(uint64_t ns, const struct pass_forecast *passes,
 		printf("%s{\"pass\": \"%s\", \"ns\": %" PRIu64
 		       ", \"read_bytes\": %" PRIu64
 		       ", \"written_bytes\": %" PRIu64
-		       ", \"sent_bytes\": %" PRIu64 ", \"disk_ns\": %" PRIu64
+		       ", \"sent_bytes\": %" PRIu64 ", \"seeks\": %" PRIu64
+		       ", \"seeks_ns\": %" PRIu64 ", \"disk_ns\": %" PRIu64
 		       ", \"cpu_ns\": %" PRIu64 ", \"link_ns\": %" PRIu64
 		       ", \"limit\": \"%s\"}",
 		       p == 0 ? "" : ", ", passes[p].name, passes[p].ns,
 		       passes[p].read_bytes, passes[p].written_bytes,
-		       passes[p].sent_bytes, passes[p].limits_ns[EXTERNAL_DISK],
+		       passes[p].sent_bytes, passes[p].seeks,
+		       passes[p].seeks_ns, passes[p].limits_ns[EXTERNAL_DISK],
 		       passes[p].limits_ns[EXTERNAL_CPU],
 		       passes[p].limits_ns[EXTERNAL_LINK],
 		       external_limit_name(passes[p].limit));
