@@ -85,6 +85,7 @@ void external_request_make(struct external_request *request,
 		.sums_up = config->sort->checksum,
 		.ranks = config->ranks,
 		.seek_bytes = external_rates_seek_bytes(&config->rates),
+		.reads_apart = external_rates_apart(&config->rates),
 	};
 	request->worker_count = sort_setup_workers(
 		config->sort, records, cpu_count, &request->threads_source);
@@ -146,7 +147,7 @@ static void merge_fewer(struct external_request *request,
 
 	/* Not of a stream, which has no number of runs yet. */
 	if (plan->run_count == 0 || request->runs_max > 0 ||
-	    !external_request_has_arm(request))
+	    request->seek_bytes < EXTERNAL_ARM_BYTES)
 		return;
 	for (tried.runs_max = 2;
 	     (uint64_t)tried.runs_max * tried.runs_max < plan->run_count;)

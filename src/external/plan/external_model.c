@@ -25,14 +25,19 @@ uint64_t external_rates_seek_bytes(const struct external_rates *rates)
 	return rates->requests > 0 ? rate / rates->requests : 0;
 }
 
+bool external_rates_apart(const struct external_rates *rates)
+{
+	return rates->both > 0 && rates->both >= rates->read &&
+	       rates->both - rates->read >= rates->write;
+}
+
 static double disk_ns(const struct external_rates *rates, double read_bytes,
 		      double written_bytes)
 {
 	double together = MIN(read_bytes, written_bytes);
 
 	/* Neither disk waits for the other. */
-	if (rates->both >= rates->read &&
-	    rates->both - rates->read >= rates->write)
+	if (external_rates_apart(rates))
 		return NS_PER_S * MAX(read_bytes / (double)rates->read,
 				      written_bytes / (double)rates->write);
 	return NS_PER_S * (2 * together / (double)rates->both +

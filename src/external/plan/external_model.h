@@ -42,6 +42,10 @@ struct external_rates {
  * of unknown rate has an arm. */
 uint64_t external_rates_seek_bytes(const struct external_rates *rates);
 
+/* Both at once are as fast as each alone, added up: what is read and what is
+ * written are on different disks. */
+bool external_rates_apart(const struct external_rates *rates);
+
 enum external_pass {
 	EXTERNAL_RUNS,	 /* the input into runs */
 	EXTERNAL_MERGES, /* runs into fewer and longer runs */

@@ -99,12 +99,16 @@ struct external_request {
 	/* What the disk would bring in the time of its way to another place; 0:
 	 * that is not known, and little. */
 	uint64_t seek_bytes;
+	/* What is read and what is written are on different disks. */
+	bool reads_apart;
 };
 
+/* It would go to and fro between what is read and what is written. */
 static inline bool
 external_request_has_arm(const struct external_request *request)
 {
-	return request->seek_bytes >= EXTERNAL_ARM_BYTES;
+	return request->seek_bytes >= EXTERNAL_ARM_BYTES &&
+	       !request->reads_apart;
 }
 
 static inline bool
