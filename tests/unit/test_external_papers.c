@@ -153,10 +153,10 @@ static void papers__tritonsort(void **state)
 	assert_in_range(plan.read_bytes, 150 * KIB, 200 * KIB);
 
 	/* Each of its disks serves about 120 reads a second from anywhere, and
-	 * the eight bring as much in the time of one as 750 KB: one merge of all
-	 * runs would wait for seeks most of the time.  Of two, by reads of 4 MB,
-	 * each has a seventh for seeks, and there is one pass more.  Its authors
-	 * dropped merging for that reason. */
+	 * the eight bring as much in the time of one as 750 KB: one merge of
+	 * all runs would wait for seeks most of the time.  Of two, by reads of
+	 * 4 MB, each has a seventh for seeks, and there is one pass more.  Its
+	 * authors dropped merging for that reason. */
 	request.runs_max = 15;
 	plan_again(750 * KIB);
 	check("TritonSort's nodes, two merges, by seeks, s",
