@@ -31,8 +31,11 @@
  * has several and no worker waits long at the end. */
 #define CHUNK_BYTES_MIN (128 * KIB)
 #define CHUNKS_PER_WORKER 6
-/* Below this a second thread costs more than it saves: its start is 60 us. */
-#define WORKER_BYTES_MIN (256 * KIB)
+/* Below this for each a second thread costs more than it saves: it has to
+ * start, and on a tmpfs all of them want pages of one file (results/NOTES.md).
+ */
+#define WORKER_BYTES_MIN MIB
+#define WORKER_BYTES_MIN_TMPFS (3 * MIB)
 
 unsigned plan_index_bits(uint64_t slot_count)
 {
@@ -40,9 +43,10 @@ unsigned plan_index_bits(uint64_t slot_count)
 			       : 64 - (unsigned)__builtin_clzll(slot_count - 1);
 }
 
-unsigned plan_workers(uint64_t size_bytes, unsigned allowed)
+unsigned plan_workers(uint64_t size_bytes, bool is_to_tmpfs, unsigned allowed)
 {
-	uint64_t useful = size_bytes / WORKER_BYTES_MIN;
+	uint64_t useful = size_bytes / (is_to_tmpfs ? WORKER_BYTES_MIN_TMPFS
+						    : WORKER_BYTES_MIN);
 
 	return (unsigned)MAX(1, MIN(useful, allowed));
 }

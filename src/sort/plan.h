@@ -68,7 +68,8 @@ size_t plan_chunk_entries(size_t chunk_bytes, uint32_t record_size);
 /* The fewest bits that hold every slot below slot_count; at least 1. */
 unsigned plan_index_bits(uint64_t slot_count);
 
-/* How many workers pay for their start on size_bytes of data: 1 to allowed. */
-unsigned plan_workers(uint64_t size_bytes, unsigned allowed);
+/* How many workers pay for their start on size_bytes of data, which go to a
+ * tmpfs or not: 1 to allowed. */
+unsigned plan_workers(uint64_t size_bytes, bool is_to_tmpfs, unsigned allowed);
 
 #endif /* PLAN_H */

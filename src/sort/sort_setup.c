@@ -35,12 +35,16 @@ unsigned sort_setup_workers(const struct sorter_config *config,
 {
 	unsigned allowed = most_workers(config, cpu_count);
 	uint64_t bytes = record_count * config->shape.size;
-	unsigned useful = plan_workers(bytes, allowed);
-	unsigned workers = useful;
+	unsigned useful = plan_workers(bytes, false, allowed);
+	unsigned workers;
 
 	*source = "--threads";
 	if (config->threads > 0)
 		return config->threads;
+	if (plan_workers(bytes, true, allowed) < useful &&
+	    sort_setup_output_memory(config, record_count) > 0)
+		useful = plan_workers(bytes, true, allowed);
+	workers = useful;
 	if (useful > UNASKED_WORKERS ||
 	    (useful > 1 && bytes >= UNASKED_QUOTA_BYTES))
 		workers = MIN(useful, allowance_quota_cpus());

@@ -247,18 +247,20 @@ static void plan_make__benchmark_memory(void **state)
 static void plan_workers__one_to_allowed(void **state)
 {
 	(void)state;
-	assert_int_equal(plan_workers(0, 8), 1);
-	assert_int_equal(plan_workers(1, 8), 1);
-	assert_int_equal(plan_workers(UINT64_MAX, 1), 1);
-	assert_int_equal(plan_workers(UINT64_MAX, 8), 8);
-	assert_int_equal(plan_workers(UINT64_MAX, THREAD_POOL_WORKERS_MAX),
-			 THREAD_POOL_WORKERS_MAX);
-	assert_int_equal(plan_workers(100000000, 2), 2);
+	assert_int_equal(plan_workers(0, false, 8), 1);
+	assert_int_equal(plan_workers(1, false, 8), 1);
+	assert_int_equal(plan_workers(UINT64_MAX, false, 1), 1);
+	assert_int_equal(plan_workers(UINT64_MAX, false, 8), 8);
+	assert_int_equal(
+		plan_workers(UINT64_MAX, false, THREAD_POOL_WORKERS_MAX),
+		THREAD_POOL_WORKERS_MAX);
+	assert_int_equal(plan_workers(100000000, false, 2), 2);
 	/* Never fewer for more. */
 	for (uint64_t size = 0, before = 1; size < 64 * MIB; size += 100000) {
-		unsigned workers = plan_workers(size, 8);
+		unsigned workers = plan_workers(size, false, 8);
 
 		assert_in_range(workers, before, 8);
+		assert_in_range(plan_workers(size, true, 8), 1, workers);
 		before = workers;
 	}
 }
