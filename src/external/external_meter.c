@@ -155,6 +155,7 @@ void external_begin_pass(struct external *external, enum external_pass pass)
 	struct pace pace;
 	unsigned count;
 
+	external_end_pass(external);
 	meter->pass = pass;
 	meter->pass_begin_ns = clock_now_ns();
 	pace = look(external);
@@ -176,11 +177,14 @@ void external_end_pass(struct external *external)
 	struct team teams[1 + LANES_MAX];
 	unsigned count = list_teams(external, teams);
 
+	if (meter->pass_begin_ns == 0)
+		return;
 	for (unsigned t = 0; t < count; t++)
 		for (unsigned w = 0; w < teams[t].worker_count; w++)
 			stage_end(&teams[t].trace->lanes[w].clock, now_ns);
 	set_queues(external, NULL);
 	meter->pass_ns[meter->pass] += now_ns - meter->pass_begin_ns;
+	meter->pass_begin_ns = 0;
 }
 
 /* An output that is memory is filled where it lies: nothing is written. */

@@ -364,19 +364,14 @@ static bool fetch_all(struct external *external, const struct batch *batch)
 bool external_order_keys(struct external *external, struct batch *batch)
 {
 	struct external_ordering *ordering = &external->ordering;
-	bool good;
 
 	external_begin_pass(external, EXTERNAL_RUNS);
-	good = external_sort_in_place(external, batch);
-	external_end_pass(external);
-	if (!good)
+	if (!external_sort_in_place(external, batch))
 		return false;
 	external_begin_pass(external, EXTERNAL_OUTPUT);
 	ordering->next_record = batch->record_count;
-	good = fetch_all(external, batch) &&
+	return fetch_all(external, batch) &&
 	       external_check_sink(external, ordering->destination.sink);
-	external_end_pass(external);
-	return good;
 }
 
 static void run_counted(void *context, unsigned worker)
@@ -409,13 +404,10 @@ bool external_write_counted(struct external *external)
 		.serve_context = external,
 		.trace = &ordering->trace,
 	};
-	bool good;
 
 	external_begin_pass(external, EXTERNAL_OUTPUT);
 	add_up(external);
 	counted_output_begin(&output);
 	thread_pool_run(&ordering->pool, run_counted, &output);
-	good = external_check_sink(external, ordering->destination.sink);
-	external_end_pass(external);
-	return good;
+	return external_check_sink(external, ordering->destination.sink);
 }

@@ -535,7 +535,6 @@ static bool merge_runs(struct external *external, unsigned first,
 			    : finish_runs(external);
 	if (good && !ends)
 		release_pieces(external, external->merge.piece_count);
-	external_end_pass(external);
 	external_close_pieces(&external->merge);
 	return good;
 }
@@ -665,7 +664,6 @@ bool external_settle_runs(struct external *external, unsigned free_count,
 		good = spill_oldest(external);
 	good = good && finish_runs(external) && keep_rest(external) &&
 	       order_runs(external);
-	external_end_pass(external);
 	return good && merge_until(external, find_runs_max(external, agreed));
 }
 
@@ -706,15 +704,12 @@ static void split_lone_batch(struct external *external)
 static bool order_lone(struct external *external)
 {
 	struct batch *batch = pipeline_take(&external->pipeline.full);
-	bool good;
 
 	external->merge.resident_count = 1;
 	external_begin_pass(external, EXTERNAL_OUTPUT);
-	good = external_order(external, batch, NULL) &&
+	return external_order(external, batch, NULL) &&
 	       external_check_sink(external,
 				   external->ordering.destination.sink);
-	external_end_pass(external);
-	return good;
 }
 
 /* --- all ways ------------------------------------------------------------- */

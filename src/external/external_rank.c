@@ -43,20 +43,15 @@ static bool append_kept(struct external_rank *rank)
 {
 	struct external *external = rank->external;
 	struct failure failure;
-	bool good;
 	int error;
 
 	if (!rank->kept)
 		return true;
 	external_begin_pass(external, EXTERNAL_RUNS);
-	good = wait_for(rank, NULL, &rank->kept_is_over, 0);
-	if (good) {
-		error = kept_runs_append(rank->kept, &external->runs.index,
-					 &failure);
-		good = external_good(external, error, &failure);
-	}
-	external_end_pass(external);
-	return good;
+	if (!wait_for(rank, NULL, &rank->kept_is_over, 0))
+		return false;
+	error = kept_runs_append(rank->kept, &external->runs.index, &failure);
+	return external_good(external, error, &failure);
 }
 
 static void drive_runs(void *context, unsigned worker)
@@ -70,6 +65,7 @@ static void drive_runs(void *context, unsigned worker)
 		external_settle_runs(external, external->plan.free_batches,
 				     rank->runs_max);
 	}
+	external_end_pass(external);
 	atomic_store_explicit(&rank->is_driving, false, memory_order_release);
 }
 

@@ -391,6 +391,7 @@ static int run(struct external *external, struct sorter_result *result,
 	external_count_runs(external);
 	if (!external_merge_all(external))
 		return first_failure_get(&external->failure, failure);
+	external_end_pass(external);
 	result->ordered_ns = clock_now_ns();
 	return 0;
 }

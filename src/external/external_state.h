@@ -232,7 +232,8 @@ bool external_write_counted(struct external *external);
 
 /* --- external_meter.c ----------------------------------------------------- */
 
-/* A pass begins and ends, maybe in several parts. */
+/* A pass begins, maybe with one of several parts; the one before ends, as it
+ * does when nothing is under way for a while. */
 void external_begin_pass(struct external *external, enum external_pass pass);
 void external_end_pass(struct external *external);
 
