@@ -261,7 +261,7 @@ static void estimate(const struct external_meter *meter, uint64_t read,
 
 static uint64_t spilled_bytes(const struct external *external)
 {
-	return atomic_load_explicit(&external->runs.spilled_records,
+	return atomic_load_explicit(&external->ordering.spilled_records,
 				    memory_order_relaxed) *
 	       external->request.shape.size;
 }

@@ -78,12 +78,18 @@ static void begin_ordering(struct external_ordering *ordering,
 	orderer_add_up(&ordering->orderer, &set);
 }
 
+static struct sink *sink_of(const struct external *external,
+			    struct run_sink *run)
+{
+	return run ? &run->sink : external->ordering.destination.sink;
+}
+
 /* A worker that finds the sink failed stops alone; the reason is the sink's. */
-bool external_check_sink(struct external *external, struct sink *sink)
+bool external_finish_sink(struct external *external, struct run_sink *run)
 {
 	struct failure failure;
 
-	if (sink_finish(sink, &failure) < 0)
+	if (sink_finish(sink_of(external, run), &failure) < 0)
 		external_fail(external, &failure);
 	return !first_failure_stops(&external->failure);
 }
@@ -93,7 +99,7 @@ bool external_order(struct external *external, struct batch *batch,
 {
 	struct external_ordering *ordering = &external->ordering;
 	const struct sorter_config *sort = external->config->sort;
-	struct sink *sink = run ? &run->sink : ordering->destination.sink;
+	struct sink *sink = sink_of(external, run);
 	struct order_pass pass = { .external = external, .run = run };
 	const struct orderer_config config = {
 		.index_bits = batch->plan.index_bits,
@@ -114,8 +120,13 @@ bool external_order(struct external *external, struct batch *batch,
 	stage_queue_resume(&sink->writes, sink->writes.sum);
 	thread_pool_run(&ordering->pool, run_ordering, &pass);
 	if (!pass.good)
-		return external_check_sink(external, sink) && false;
-	if (!run)
+		return external_finish_sink(external, run) && false;
+	if (run)
+		atomic_fetch_add_explicit(
+			&ordering->spilled_records,
+			orderer_record_count(&ordering->orderer),
+			memory_order_relaxed);
+	else
 		ordering->next_record +=
 			orderer_record_count(&ordering->orderer);
 	ordering->checksum += orderer_checksum(&ordering->orderer);
@@ -371,7 +382,7 @@ bool external_order_keys(struct external *external, struct batch *batch)
 	external_begin_pass(external, EXTERNAL_OUTPUT);
 	ordering->next_record = batch->record_count;
 	return fetch_all(external, batch) &&
-	       external_check_sink(external, ordering->destination.sink);
+	       external_finish_sink(external, NULL);
 }
 
 static void run_counted(void *context, unsigned worker)
@@ -409,5 +420,5 @@ bool external_write_counted(struct external *external)
 	add_up(external);
 	counted_output_begin(&output);
 	thread_pool_run(&ordering->pool, run_counted, &output);
-	return external_check_sink(external, ordering->destination.sink);
+	return external_finish_sink(external, NULL);
 }

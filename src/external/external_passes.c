@@ -123,23 +123,10 @@ static bool begin_run(struct external *external, const struct batch *batch)
 	return external_good(external, error, &failure);
 }
 
-static bool order_to_run(struct external *external, struct batch *batch)
-{
-	struct external_runs *runs = &external->runs;
-
-	if (!external_order(external, batch, &runs->sink))
-		return false;
-	atomic_fetch_add_explicit(
-		&runs->spilled_records,
-		orderer_record_count(&external->ordering.orderer),
-		memory_order_relaxed);
-	return true;
-}
-
 static bool spill(struct external *external, struct batch *batch)
 {
 	return external_begin_scratch(external) && begin_run(external, batch) &&
-	       order_to_run(external, batch);
+	       external_order(external, batch, &external->runs.sink);
 }
 
 /* The keys of the blocks that the run is counted in. */
@@ -169,11 +156,6 @@ static bool keep(struct external *external, struct batch *batch)
 		return false;
 	index_resident(&external->runs.index, batch);
 	return true;
-}
-
-static bool finish_runs(struct external *external)
-{
-	return external_check_sink(external, &external->runs.sink.sink);
 }
 
 void external_count_runs(struct external *external)
@@ -257,7 +239,7 @@ bool external_make_runs(struct external *external)
 	for (unsigned l = 0; good && l < lane_count; l++)
 		run.to_come[l] = reading_to_come(&external->reading, l);
 	good = good && pipeline_run(&external->pipeline, &run) &&
-	       finish_runs(external);
+	       external_finish_sink(external, &external->runs.sink);
 	external_end_pass(external);
 	reading_end(&external->reading);
 	return good;
@@ -402,14 +384,11 @@ static void tidy(void *context)
 
 /* --- one merge ------------------------------------------------------------ */
 
-static bool empty_to_output(void *context, struct batch *batch)
+static bool empty_piece(void *context, struct batch *batch)
 {
-	return external_order(context, batch, NULL);
-}
+	struct external *external = context;
 
-static bool empty_to_run(void *context, struct batch *batch)
-{
-	return order_to_run(context, batch);
+	return external_order(external, batch, external->merge.run);
 }
 
 /* Where a piece has little of each run, reads are small, and more of them take
@@ -466,8 +445,7 @@ void external_close_pieces(struct external_merge *merge)
 
 /* Room is given back on the way only if it is needed: it takes as long as
  * closing the files in the end. */
-static bool is_room_short(const struct external *external,
-			  pipeline_empty_fn *empty)
+static bool is_room_short(const struct external *external)
 {
 	const struct scratch *scratch = &external->runs.scratch;
 	uint64_t needed = (external->reading.input.record_count +
@@ -476,7 +454,7 @@ static bool is_room_short(const struct external *external,
 
 	/* The files of a direct output have had their room from the beginning.
 	 */
-	if (empty == empty_to_output)
+	if (!external->merge.run)
 		needed -= MIN(needed,
 			      output_room_bytes(
 				      &external->ordering.destination.files));
@@ -507,9 +485,10 @@ bool external_run_merge(struct external *external, pipeline_fill_fn *fill_one,
 	return pipeline_run(&external->pipeline, &run);
 }
 
-/* Merge runs [first, first + count) through the free batches. */
+/* Merge runs [first, first + count) through the free batches: into a run, or,
+ * if that is NULL, into the output. */
 static bool merge_runs(struct external *external, unsigned first,
-		       unsigned count, pipeline_empty_fn *empty)
+		       unsigned count, struct run_sink *into)
 {
 	const struct merge_request request = {
 		.index = &external->runs.index,
@@ -519,21 +498,17 @@ static bool merge_runs(struct external *external, unsigned first,
 		.piece_records = external->pipeline.free.first->capacity,
 		.kernel = external->config->sort->kernel,
 	};
-	pipeline_tidy_fn *tidy_up =
-		is_room_short(external, empty) ? tidy : NULL;
-	bool ends = empty == empty_to_output, good;
+	bool good;
 
-	external_begin_pass(external, ends ? EXTERNAL_OUTPUT : EXTERNAL_MERGES);
-	good = external_open_pieces(external, &request) &&
-	       external_run_merge(external, fill_piece, empty, tidy_up,
-				  external);
+	external->merge.run = into;
+	external_begin_pass(external, into ? EXTERNAL_MERGES : EXTERNAL_OUTPUT);
 	/* What is still being written belongs to this pass. */
-	if (good)
-		good = ends ? external_check_sink(
-				      external,
-				      external->ordering.destination.sink)
-			    : finish_runs(external);
-	if (good && !ends)
+	good = external_open_pieces(external, &request) &&
+	       external_run_merge(external, fill_piece, empty_piece,
+				  is_room_short(external) ? tidy : NULL,
+				  external) &&
+	       external_finish_sink(external, into);
+	if (good && into)
 		release_pieces(external, external->merge.piece_count);
 	external_close_pieces(&external->merge);
 	return good;
@@ -556,7 +531,7 @@ static bool merge_into_run(struct external *external, unsigned first,
 	/* run_index_replace() sets its range of the input. */
 	error = run_index_begin(index, 0, 0, 2 * blocks, &failure);
 	if (!external_good(external, error, &failure) ||
-	    !merge_runs(external, first, count, empty_to_run))
+	    !merge_runs(external, first, count, &external->runs.sink))
 		return false;
 	external->merge.merge_count++;
 	error = run_index_replace(index, first, count, &failure);
@@ -662,8 +637,8 @@ bool external_settle_runs(struct external *external, unsigned free_count,
 		external->runs.index.run_count + pipeline->full.count >
 			find_runs_max(external, agreed)))
 		good = spill_oldest(external);
-	good = good && finish_runs(external) && keep_rest(external) &&
-	       order_runs(external);
+	good = good && external_finish_sink(external, &external->runs.sink) &&
+	       keep_rest(external) && order_runs(external);
 	return good && merge_until(external, find_runs_max(external, agreed));
 }
 
@@ -708,8 +683,7 @@ static bool order_lone(struct external *external)
 	external->merge.resident_count = 1;
 	external_begin_pass(external, EXTERNAL_OUTPUT);
 	return external_order(external, batch, NULL) &&
-	       external_check_sink(external,
-				   external->ordering.destination.sink);
+	       external_finish_sink(external, NULL);
 }
 
 /* --- all ways ------------------------------------------------------------- */
@@ -731,5 +705,5 @@ bool external_merge_all(struct external *external)
 	if (!external_settle_runs(external, 1, 0))
 		return false;
 	split_lone_batch(external);
-	return merge_runs(external, 0, index->run_count, empty_to_output);
+	return merge_runs(external, 0, index->run_count, NULL);
 }

@@ -280,8 +280,7 @@ static void drive_merge(void *context, unsigned worker)
 	wait_for(rank, NULL, &rank->output_is_open, 0);
 	if (rank->has_part && atomic_load_explicit(&rank->output_is_open,
 						   memory_order_acquire) == 1)
-		external_check_sink(external,
-				    external->ordering.destination.sink);
+		external_finish_sink(external, NULL);
 	external_end_pass(external);
 	atomic_store_explicit(&rank->is_driving, false, memory_order_release);
 }

@@ -66,8 +66,9 @@ struct external_ordering {
 	struct sort_wiring wiring;
 	struct orderer orderer;
 	struct destination destination;
-	struct record_counts counts; /* of records that are counted */
-	uint64_t next_record;	     /* of the output's whole */
+	struct record_counts counts;	  /* of records that are counted */
+	uint64_t next_record;		  /* of the output's whole */
+	_Atomic uint64_t spilled_records; /* in whole batches, for the meter */
 	uint64_t dropped_count;
 	unsigned __int128 checksum;
 };
@@ -81,13 +82,13 @@ struct external_runs {
 	struct file_hold hold; /* of the scratch files and outputs */
 	bool has_begun;	       /* the scratch files have their room */
 	unsigned made_count;   /* by pass 1 */
-	_Atomic uint64_t spilled_records; /* in whole batches, for the meter */
 };
 
 /* The merge that is under way, and what all merges have come to.
  * Written by external_passes.c. */
 struct external_merge {
 	struct merge_plan plan;
+	struct run_sink *run; /* that comes of it; NULL: the output does */
 	/* The leader of the reading team. */
 	struct piece_source pieces;
 	_Atomic uint32_t read_pieces;
@@ -219,11 +220,12 @@ void external_lay_out_ordering(struct external *external);
 bool external_order(struct external *external, struct batch *batch,
 		    struct run_sink *run);
 
+/* All workers have handed their chunks over to the run's sink, or to that of
+ * the output: wait until they are written. */
+bool external_finish_sink(struct external *external, struct run_sink *run);
+
 /* Bring the batch's entries into order, where they are. */
 bool external_sort_in_place(struct external *external, struct batch *batch);
-
-/* All workers have handed their chunks over: wait until they are written. */
-bool external_check_sink(struct external *external, struct sink *sink);
 
 /* Last passes that merge nothing: of a batch that has the keys of all records;
  * of records that were counted. */
