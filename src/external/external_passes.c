@@ -26,22 +26,20 @@ static void hold_files(struct external_runs *runs, const struct output *output)
 	file_hold_open(&runs->hold, fds, count);
 }
 
-bool external_open_scratch(struct external *external)
+int external_open_scratch(struct external *external, struct failure *failure)
 {
 	const struct external_config *config = external->config;
 	struct scratch *scratch = &external->runs.scratch;
-	struct failure failure;
-	int error = 0;
 
-	if (scratch->directory_count == 0)
-		error = scratch_open(scratch, config->scratch_paths,
-				     config->scratch_count, &failure);
-	return external_good(external, error, &failure);
+	if (scratch->directory_count > 0)
+		return 0;
+	return scratch_open(scratch, config->scratch_paths,
+			    config->scratch_count, failure);
 }
 
 /* The scratch files get what the sort, which is yet to take some of its memory,
  * and the output leave. */
-void external_bound_scratch(struct external *external)
+static void bound_scratch(struct external *external)
 {
 	const struct external_request *request = &external->request;
 	uint64_t own = allowance_taken_bytes(), bytes;
@@ -62,25 +60,25 @@ void external_bound_scratch(struct external *external)
 			     bytes - bytes / RAMDISK_KERNEL_PART);
 }
 
-bool external_begin_scratch(struct external *external)
+int external_begin_scratch(struct external *external, struct failure *failure)
 {
 	struct external_runs *runs = &external->runs;
 	uint64_t bytes = external->plan.scratch_bytes;
-	struct failure failure;
-	int error = 0;
+	int error;
 
 	if (runs->has_begun)
-		return true;
-	if (!external_open_scratch(external))
-		return false;
-	external_bound_scratch(external);
+		return 0;
+	error = external_open_scratch(external, failure);
+	if (error)
+		return error;
+	bound_scratch(external);
 	if (bytes > 0)
-		error = scratch_reserve(&runs->scratch, bytes, &failure);
-	if (!external_good(external, error, &failure))
-		return false;
+		error = scratch_reserve(&runs->scratch, bytes, failure);
+	if (error)
+		return error;
 	hold_files(runs, &external->ordering.destination.files);
 	runs->has_begun = true;
-	return true;
+	return 0;
 }
 
 /* --- runs ----------------------------------------------------------------- */
@@ -125,7 +123,11 @@ static bool begin_run(struct external *external, const struct batch *batch)
 
 static bool spill(struct external *external, struct batch *batch)
 {
-	return external_begin_scratch(external) && begin_run(external, batch) &&
+	struct failure failure;
+	int error = external_begin_scratch(external, &failure);
+
+	return external_good(external, error, &failure) &&
+	       begin_run(external, batch) &&
 	       external_order(external, batch, &external->runs.sink);
 }
 

@@ -344,15 +344,13 @@ static int begin_input(struct external *external, struct failure *failure)
 static int prepare_scratch(struct external *external, struct failure *failure)
 {
 	const struct external_plan *plan = &external->plan;
-	bool good = true;
 
 	if (plan->scratch_bytes > 0)
-		good = external_begin_scratch(external);
-	else if (external->reading.kind == READING_STREAMS &&
-		 plan->way == EXTERNAL_BY_RUNS &&
-		 external->config->scratch_is_named)
-		good = external_open_scratch(external);
-	return good ? 0 : first_failure_get(&external->failure, failure);
+		return external_begin_scratch(external, failure);
+	if (external->reading.kind == READING_STREAMS &&
+	    plan->way == EXTERNAL_BY_RUNS && external->config->scratch_is_named)
+		return external_open_scratch(external, failure);
+	return 0;
 }
 
 int external_prepare(struct external *external, struct failure *failure)
@@ -582,21 +580,11 @@ static void measure(struct external *external,
 /* The output takes its room first, as in the sort itself. */
 static int find_refusal(struct external *external, struct failure *refusal)
 {
-	const struct external_config *config = external->config;
-	struct scratch *scratch = &external->runs.scratch;
 	int error =
 		destination_open(&external->ordering.destination,
 				 external->reading.input.record_count, refusal);
 
-	if (error == 0)
-		error = scratch_open(scratch, config->scratch_paths,
-				     config->scratch_count, refusal);
-	if (error)
-		return error;
-	external_bound_scratch(external);
-	if (external->plan.scratch_bytes == 0)
-		return 0;
-	return scratch_reserve(scratch, external->plan.scratch_bytes, refusal);
+	return error ? error : external_begin_scratch(external, refusal);
 }
 
 /* Too little room for files is told with the plan; a file or folder that can't

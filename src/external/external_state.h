@@ -168,11 +168,10 @@ void external_close(struct external *external);
 /* --- external_passes.c ---------------------------------------------------- */
 
 /* Open the scratch files, if they are not open yet. */
-bool external_open_scratch(struct external *external);
-/* The same, with room for what the plan expects; before the first stripe. */
-bool external_begin_scratch(struct external *external);
-/* Where scratch files are memory: let them take no more than is left of it. */
-void external_bound_scratch(struct external *external);
+int external_open_scratch(struct external *external, struct failure *failure);
+/* The same, with room for what the plan expects; before the first stripe.
+ * Files that are memory take no more than is left of it. */
+int external_begin_scratch(struct external *external, struct failure *failure);
 
 /* Pass 1. */
 bool external_make_runs(struct external *external);
