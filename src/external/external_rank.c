@@ -403,7 +403,7 @@ int external_rank_open(struct external_rank **opened,
 		return failure_no_memory(failure);
 	rank->rank_count = config->ranks.rank_count;
 	rank->given = config->ranks.gives_runs ? &rank->own_given : NULL;
-	rank->external = external_new(config, rank->given, &rank->own, failure);
+	rank->external = external_new(config, rank->given, failure);
 	if (!rank->external) {
 		free(rank);
 		return -ENOMEM;
@@ -478,6 +478,5 @@ void external_rank_close(struct external_rank *rank)
 	kept_runs_close(rank->kept);
 	external_close_pieces(&rank->external->merge);
 	external_close(rank->external);
-	arena_unmap(&rank->own);
 	free(rank);
 }

@@ -63,7 +63,6 @@ struct external_rank {
 	struct kept_runs *kept;
 
 	/* Private. */
-	struct arena own; /* of this struct and of *external */
 	struct external *external;
 	unsigned rank_count;
 	bool has_part; /* of the merge */

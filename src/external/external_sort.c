@@ -480,6 +480,8 @@ void external_fill_result(const struct external *external,
 /* What is still open; each is safe if it was not opened. */
 void external_close(struct external *external)
 {
+	struct arena own = external->own;
+
 	thread_pool_stop(&external->ordering.pool);
 	thread_pool_stop(&external->leaders);
 	reading_close(&external->reading);
@@ -492,18 +494,20 @@ void external_close(struct external *external)
 	pipeline_fini(&external->pipeline);
 	free(external->batches);
 	arena_unmap(&external->arena);
+	arena_unmap(&own);
 }
 
 struct external *external_new(const struct external_config *config,
-			      struct given_runs *given, struct arena *own,
-			      struct failure *failure)
+			      struct given_runs *given, struct failure *failure)
 {
 	struct external *external;
+	struct arena own;
 
 	/* Too large for a stack. */
-	if (sort_setup_arena(own, sizeof(*external), 1, 0, failure) < 0)
+	if (sort_setup_arena(&own, sizeof(*external), 1, 0, failure) < 0)
 		return NULL;
-	external = arena_take(own, sizeof(*external), CACHE_PAIR_BYTES);
+	external = arena_take(&own, sizeof(*external), CACHE_PAIR_BYTES);
+	external->own = own;
 	external->config = config;
 	external->given = given;
 	external->reading.serve = external_serve;
@@ -521,7 +525,6 @@ static int sort_once(const struct external_config *config,
 		     struct external_result *details, struct failure *failure)
 {
 	struct external *external;
-	struct arena own = { 0 };
 	int error;
 
 	*result = (struct sorter_result){
@@ -529,7 +532,7 @@ static int sort_once(const struct external_config *config,
 		.begin_ns = clock_now_ns(),
 	};
 	memset(details, 0, sizeof(*details));
-	external = external_new(config, NULL, &own, failure);
+	external = external_new(config, NULL, failure);
 	if (!external)
 		return -ENOMEM;
 	error = external_prepare(external, failure);
@@ -540,7 +543,6 @@ static int sort_once(const struct external_config *config,
 	if (error == 0)
 		external_fill_result(external, result, details);
 	external_close(external);
-	arena_unmap(&own);
 	return error;
 }
 
@@ -625,8 +627,7 @@ int external_sort_explain(const struct external_config *config,
 			  struct external_explanation *explanation,
 			  struct failure *failure)
 {
-	struct arena own = { 0 };
-	struct external *external = external_new(config, NULL, &own, failure);
+	struct external *external = external_new(config, NULL, failure);
 	int error;
 
 	memset(explanation, 0, sizeof(*explanation));
@@ -634,7 +635,6 @@ int external_sort_explain(const struct external_config *config,
 		return -ENOMEM;
 	error = explain(external, explanation, failure);
 	external_close(external);
-	arena_unmap(&own);
 	return error;
 }
 

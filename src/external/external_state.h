@@ -102,6 +102,7 @@ struct external_merge {
 struct external {
 	/* The caller's thread writes all this before a pass or between two.
 	 * Written by external_sort.c. */
+	struct arena own; /* has this struct */
 	const struct external_config *config;
 	struct external_rates rates; /* the config's, and what was probed */
 	struct topology topology;
@@ -145,10 +146,10 @@ static inline bool external_good(struct external *external, int error,
 
 /* --- external_sort.c ------------------------------------------------------ */
 
-/* A sort that has not begun: *own has its memory.  given: where its batches go,
- * or NULL.  Returns NULL with *failure filled if there is no memory. */
+/* A sort that has not begun.  given: where its batches go, or NULL.  Returns
+ * NULL with *failure filled if there is no memory. */
 struct external *external_new(const struct external_config *config,
-			      struct given_runs *given, struct arena *own,
+			      struct given_runs *given,
 			      struct failure *failure);
 
 /* All that comes before the first pass: input, plan, memory, files, threads. */
