@@ -26,18 +26,18 @@ static unsigned count_workers(const struct external *external,
 	return external->request.worker_count;
 }
 
-/* How far the pass has come; waits are those of one worker. */
-struct pace {
-	uint64_t read_bytes;
-	uint64_t read_wait_ns, fill_wait_ns;
-};
+/* That the pass reads. */
+static unsigned count_lanes(const struct external *external)
+{
+	return external->meter.pass == EXTERNAL_RUNS
+		       ? external->reading.lane_count
+		       : 1;
+}
 
 /* Each lane's leader waits by itself. */
 static uint64_t fill_wait_ns(const struct external *external)
 {
-	unsigned lane_count = external->meter.pass == EXTERNAL_RUNS
-				      ? external->reading.lane_count
-				      : 1;
+	unsigned lane_count = count_lanes(external);
 	uint64_t ns = 0;
 
 	for (unsigned l = 0; l < lane_count; l++)
@@ -71,12 +71,12 @@ static uint64_t part_bytes(const struct external *external)
 
 /* A last pass that merges no runs writes as much as it reads, if it reads
  * anything. */
-static struct pace look(const struct external *external)
+static struct external_pace look(const struct external *external)
 {
 	const struct external_meter *meter = &external->meter;
 	const struct stage_sum *bucket =
 		&meter->tables[meter->pass].sums[STAGE_BUCKET];
-	struct pace pace = {
+	struct external_pace pace = {
 		.read_bytes = external_read_bytes(external, meter->pass),
 		.read_wait_ns =
 			bucket->waits[STAGE_FOR_READ].ns /
@@ -97,42 +97,34 @@ static struct pace look(const struct external *external)
 /* --- passes --------------------------------------------------------------- */
 
 struct team {
-	struct sort_trace *trace; /* a clock for each thread */
-	unsigned worker_count;
+	const struct sort_wiring *wiring; /* with a clock for each thread */
 	enum stage home;
 	const struct stage_leader *leader;
 };
 
 /* Of this pass: the ordering team, and the reading ones. */
-static unsigned list_teams(struct external *external,
+static unsigned list_teams(const struct external *external,
 			   struct team teams[1 + LANES_MAX])
 {
-	struct reading *reading = &external->reading;
+	const struct reading *reading = &external->reading;
 	bool is_first = external->meter.pass == EXTERNAL_RUNS;
-	bool by_lanes = is_first && reading->lane_count > 1;
-	unsigned workers = external->request.worker_count;
-	unsigned count = 1;
+	unsigned lane_count = count_lanes(external);
 
 	teams[0] = (struct team){
-		.trace = &external->ordering.trace,
-		.worker_count = workers,
+		.wiring = &external->ordering.wiring,
 		.home = is_first || external->plan.way == EXTERNAL_BY_RUNS
 				? STAGE_ORDER
 				: STAGE_GATHER,
 		.leader = &external->pipeline.ordering,
 	};
-	for (unsigned l = 0; l < (by_lanes ? reading->lane_count : 1); l++) {
-		struct reading_lane *lane = &reading->lane[l];
-
-		teams[count++] = (struct team){
-			.trace = by_lanes ? &lane->own_trace : &reading->trace,
-			.worker_count = by_lanes ? lane->readers->worker_count
-						 : workers,
+	for (unsigned l = 0; l < lane_count; l++)
+		teams[1 + l] = (struct team){
+			.wiring = is_first ? &reading->lane[l].wiring
+					   : &reading->wiring,
 			.home = STAGE_BUCKET,
 			.leader = &external->pipeline.reading[l],
 		};
-	}
-	return count;
+	return 1 + lane_count;
 }
 
 /* What is read and written from now on counts there; NULL: it does not. */
@@ -152,20 +144,18 @@ void external_begin_pass(struct external *external, enum external_pass pass)
 {
 	struct external_meter *meter = &external->meter;
 	struct team teams[1 + LANES_MAX];
-	struct pace pace;
 	unsigned count;
 
 	external_end_pass(external);
 	meter->pass = pass;
 	meter->pass_begin_ns = clock_now_ns();
-	pace = look(external);
-	meter->last_read_wait_ns = pace.read_wait_ns;
-	meter->last_fill_wait_ns = pace.fill_wait_ns;
+	meter->last = look(external);
 	set_queues(external, &meter->tables[pass]);
 	count = list_teams(external, teams);
 	for (unsigned t = 0; t < count; t++)
-		for (unsigned w = 0; w < teams[t].worker_count; w++)
-			stage_begin(&teams[t].trace->lanes[w].clock,
+		for (unsigned w = 0; w < teams[t].wiring->pool->worker_count;
+		     w++)
+			stage_begin(&teams[t].wiring->trace->lanes[w].clock,
 				    &meter->tables[pass], teams[t].home,
 				    teams[t].leader, meter->pass_begin_ns);
 }
@@ -180,8 +170,10 @@ void external_end_pass(struct external *external)
 	if (meter->pass_begin_ns == 0)
 		return;
 	for (unsigned t = 0; t < count; t++)
-		for (unsigned w = 0; w < teams[t].worker_count; w++)
-			stage_end(&teams[t].trace->lanes[w].clock, now_ns);
+		for (unsigned w = 0; w < teams[t].wiring->pool->worker_count;
+		     w++)
+			stage_end(&teams[t].wiring->trace->lanes[w].clock,
+				  now_ns);
 	set_queues(external, NULL);
 	meter->pass_ns[meter->pass] += now_ns - meter->pass_begin_ns;
 	meter->pass_begin_ns = 0;
@@ -360,21 +352,20 @@ static void tell_progress(struct external *external, uint64_t now_ns)
 {
 	const struct external_config *config = external->config;
 	struct external_meter *meter = &external->meter;
-	const struct pace pace = look(external);
+	const struct external_pace pace = look(external);
 	uint64_t passed_ns = now_ns - meter->last_ns;
 	struct external_progress progress = {
 		.pass = meter->pass,
 		.wait_disk_percent =
-			percent(pace.read_wait_ns - meter->last_read_wait_ns,
+			percent(pace.read_wait_ns - meter->last.read_wait_ns,
 				passed_ns),
 		.wait_memory_percent =
-			percent(pace.fill_wait_ns - meter->last_fill_wait_ns,
+			percent(pace.fill_wait_ns - meter->last.fill_wait_ns,
 				passed_ns),
 	};
 
 	meter->last_ns = now_ns;
-	meter->last_read_wait_ns = pace.read_wait_ns;
-	meter->last_fill_wait_ns = pace.fill_wait_ns;
+	meter->last = pace;
 	if (external->reading.kind == READING_STREAMS)
 		estimate_stream(external, pace.read_bytes, &progress);
 	else

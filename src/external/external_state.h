@@ -32,8 +32,14 @@
  * it: as much as external_plan.c counts for the sort's own memory. */
 #define RAMDISK_KERNEL_PART 32
 
-/* How far the pass has come.
+/* How far a pass has come; waits are those of one worker.
  * Written by external_meter.c. */
+struct external_pace {
+	uint64_t read_bytes;
+	uint64_t read_wait_ns, fill_wait_ns;
+};
+
+/* Written by external_meter.c. */
 struct external_meter {
 	/* The caller's thread, which leads the ordering team. */
 	enum external_pass pass;
@@ -51,7 +57,8 @@ struct external_meter {
 	/* Worker 0 of a team, one at a time. */
 	atomic_flag is_busy;
 	uint64_t next_ns; /* tell progress no earlier */
-	uint64_t last_ns, last_read_wait_ns, last_fill_wait_ns;
+	uint64_t last_ns;
+	struct external_pace last;
 	/* When the measuring of rates began; 0: they are not measured. */
 	uint64_t rates_begin_ns, rates_begin_bytes;
 	bool has_touched; /* all of the memory */

@@ -148,7 +148,15 @@ static int start_lane(struct reading *reading, unsigned number,
 	struct reading_lane *lane = &reading->lane[number];
 	int error;
 
-	lane->readers = &lane->own_readers;
+	lane->reading = reading;
+	lane->wiring = reading->wiring;
+	lane->source = reading->kind == READING_STREAMS
+			       ? &reading->streams.source
+			       : &lane->files.source;
+	if (reading->lane_count == 1)
+		return 0;
+	lane->wiring.pool = &lane->own_readers;
+	lane->wiring.trace = &lane->own_trace;
 	sort_trace_init(&lane->own_trace, reading->config->trace_path);
 	error = sort_trace_add_lanes(&lane->own_trace,
 				     count_readers(reading, number),
@@ -168,9 +176,6 @@ int reading_start(struct reading *reading, unsigned worker_count,
 	reading->wiring.kernel = reading->config->kernel;
 	reading->wiring.pool = &reading->readers;
 	reading->wiring.trace = &reading->trace;
-	reading->lane[0].readers = &reading->readers;
-	if (reading->lane_count == 1)
-		return error;
 	for (unsigned l = 0; l < reading->lane_count && error == 0; l++)
 		error = start_lane(reading, l, failure);
 	return error;
@@ -219,23 +224,14 @@ static void probe_keys(struct reading *reading)
 }
 
 /* The first reader of the lane has the lane's first table. */
-static void wire(struct reading *reading, unsigned number)
+static void set_counts(struct reading *reading, unsigned number)
 {
-	struct reading_lane *lane = &reading->lane[number];
-
-	lane->reading = reading;
-	lane->wiring = reading->wiring;
-	lane->wiring.pool = lane->readers;
-	if (lane->readers == &lane->own_readers)
-		lane->wiring.trace = &lane->own_trace;
-	lane->source = reading->kind == READING_STREAMS
-			       ? &reading->streams.source
-			       : &lane->files.source;
 	if (reading->counts)
-		lane->counts = reading->counts +
-			       first_reader(reading, number) *
-				       record_counts_length(
-					       reading->config->shape.size);
+		reading->lane[number].counts =
+			reading->counts +
+			first_reader(reading, number) *
+				record_counts_length(
+					reading->config->shape.size);
 }
 
 static unsigned number_of(const struct reading_lane *lane)
@@ -298,7 +294,7 @@ int reading_begin(struct reading *reading, const struct record_shape *key_shape,
 
 	reading->key_shape = key_shape;
 	for (unsigned l = 0; l < reading->lane_count; l++)
-		wire(reading, l);
+		set_counts(reading, l);
 	if (reading->kind == READING_STREAMS)
 		return 0;
 	probe_keys(reading);
@@ -370,7 +366,7 @@ static void partition_again(struct reading_lane *lane, struct batch *batch,
 	lane->is_uniform = false;
 	sample_batch(lane, batch);
 	bucketing_reset(&batch->bucketing);
-	batch_pass(batch, lane->readers, true, true);
+	batch_pass(batch, lane->wiring.pool, true, true);
 	batch_count_crowded(batch);
 }
 
@@ -422,12 +418,12 @@ static void bring_in(struct reading *reading, struct reading_lane *lane,
 	bool waits = reading->kind == READING_STREAMS &&
 		     batch->splitters.kind == SPLITTERS_SAMPLED;
 
-	batch_pass(batch, lane->readers, false, has_splitters && !waits);
+	batch_pass(batch, lane->wiring.pool, false, has_splitters && !waits);
 	if (reading->kind == READING_STREAMS)
 		stream_source_end(&reading->streams);
 	if (has_splitters && waits &&
 	    !first_failure_stops(lane->wiring.failure))
-		batch_pass(batch, lane->readers, true, true);
+		batch_pass(batch, lane->wiring.pool, true, true);
 }
 
 /* The last batch is known as such: else the other team would empty one for the

@@ -34,11 +34,10 @@ struct reading;
 
 struct reading_lane {
 	/* Set before the pass. */
-	const struct reading *reading; /* all lanes */
-	struct thread_pool *readers;
+	const struct reading *reading;	/* all lanes */
 	struct thread_pool own_readers; /* of one of several lanes */
 	struct sort_trace own_trace;
-	struct sort_wiring wiring;
+	struct sort_wiring wiring; /* with these, or those of `reading` */
 	struct file_source files;
 	struct source *source; /* `files`, or the streams */
 	uint64_t *counts; /* the records are counted here; NULL: they are not */
