@@ -322,7 +322,8 @@ static void sample_batch(struct reading_lane *lane, struct batch *batch)
 	splitters_init_sampled(&batch->splitters, &lane->wiring.shape,
 			       lane->sample, sample_count,
 			       lane->sample_prefixes, wanted);
-	batch_adopt_key(batch, lane->reading->key_shape);
+	batch_adopt_key(&batch->splitters, batch->common_key,
+			lane->reading->key_shape);
 }
 
 /* True: the batch has splitters before it has records. */
@@ -333,22 +334,11 @@ static bool find_splitters(struct reading_lane *lane, struct batch *batch)
 				      batch->plan.bucket_count);
 		return true;
 	}
-	if (!lane->has_sampled || lane->samples_next)
+	if (!lane->has_sampled)
 		return false;
 	batch_copy_splitters(&batch->splitters, batch->common_key,
 			     &lane->splitters);
 	return true;
-}
-
-/* The batch's own may be overwritten, by another lane, before they are used
- * again. */
-static void keep_splitters(struct reading_lane *lane, const struct batch *batch)
-{
-	if (lane->is_uniform || lane->samples_next)
-		return;
-	batch_copy_splitters(&lane->splitters, lane->common_key,
-			     &batch->splitters);
-	lane->has_sampled = true;
 }
 
 static bool is_crowded(const struct reading_lane *lane, uint64_t crowded)
@@ -358,16 +348,21 @@ static bool is_crowded(const struct reading_lane *lane, uint64_t crowded)
 }
 
 /* Partition by splitters that suit this batch, since there were none, or those
- * that there were did not. */
+ * that there were did not.  They are kept for the next batch: its own may be
+ * overwritten, by another lane, before they are used again.  But where sampled
+ * ones did not suit, the next batch makes its own before it has entries. */
 static void partition_again(struct reading_lane *lane, struct batch *batch,
 			    bool had_splitters)
 {
-	lane->samples_next = had_splitters && !lane->is_uniform;
+	lane->has_sampled = !had_splitters || lane->is_uniform;
 	lane->is_uniform = false;
 	sample_batch(lane, batch);
 	bucketing_reset(&batch->bucketing);
 	batch_pass(batch, lane->wiring.pool, true, true);
 	batch_count_crowded(batch);
+	if (lane->has_sampled)
+		batch_copy_splitters(&lane->splitters, lane->common_key,
+				     &batch->splitters);
 }
 
 /* What kind of keys a stream has, from its first records. */
@@ -379,7 +374,6 @@ static void probe_stream(struct reading_lane *lane, uint64_t record_count)
 		MIN(record_count, PROBE_RECORDS), 1, &is_uniform);
 
 	set_keys(lane, kind, is_uniform);
-	lane->is_probed = true;
 }
 
 /* The next records go to the batch.  Returns how many there are, or of a
@@ -388,20 +382,17 @@ static void probe_stream(struct reading_lane *lane, uint64_t record_count)
 static int64_t begin_records(struct reading *reading, struct reading_lane *lane,
 			     struct batch *batch)
 {
-	struct stream_source *streams = &reading->streams;
 	struct failure failure;
 	int64_t count;
 
 	if (reading->kind != READING_STREAMS)
 		return (int64_t)file_source_begin(&lane->files, batch);
-	batch->first_record = streams->record_count;
-	stream_source_begin(streams, batch);
-	count = stream_source_peek(streams, &failure);
+	count = stream_source_begin(&reading->streams, batch, &failure);
 	if (count < 0) {
 		first_failure_note(lane->wiring.failure, &failure);
 		return -1;
 	}
-	if (count > 0 && !lane->is_probed)
+	if (count > 0 && batch->first_record == 0)
 		probe_stream(lane, (uint64_t)count);
 	return count;
 }
@@ -466,16 +457,12 @@ int reading_fill(struct reading *reading, unsigned number, struct batch *batch)
 	batch_begin(batch, &lane->wiring, &config);
 	has_splitters = !lane->counts && find_splitters(lane, batch);
 	bring_in(reading, lane, batch, has_splitters);
-	if (first_failure_stops(lane->wiring.failure))
-		return -1;
-	if (lane->counts)
-		return reading_to_come(reading, number);
-	if (!has_splitters || is_crowded(lane, batch_count_crowded(batch)))
+	if (!lane->counts && !first_failure_stops(lane->wiring.failure) &&
+	    (!has_splitters || is_crowded(lane, batch_count_crowded(batch))))
 		partition_again(lane, batch, has_splitters);
-	keep_splitters(lane, batch);
-	if (first_failure_stops(lane->wiring.failure))
-		return -1;
-	return reading_to_come(reading, number);
+	return first_failure_stops(lane->wiring.failure)
+		       ? -1
+		       : reading_to_come(reading, number);
 }
 
 /* --- the end -------------------------------------------------------------- */

@@ -46,13 +46,10 @@ struct reading_lane {
 	const uint8_t **sample;
 	uint64_t *sample_prefixes;
 	enum splitters_kind static_kind;
-	bool is_probed;	  /* the keys of a stream: static_kind is known */
 	bool is_uniform;  /* static splitters have suited so far */
 	bool has_sampled; /* the two below are those of a batch before */
 	struct splitters splitters;
 	uint8_t *common_key; /* theirs: see batch_copy_splitters() */
-	bool samples_next;   /* they did not suit: the next batch makes its own
-			      * before it has entries */
 };
 
 struct reading {

@@ -297,22 +297,18 @@ int stream_source_open(struct stream_source *streams, const char *const *paths,
 	return error;
 }
 
-void stream_source_begin(struct stream_source *streams, struct batch *batch)
-{
-	streams->batch_records = 0;
-	streams->peeked_records = 0;
-	streams->capacity = batch->capacity;
-	streams->source.base = batch->records;
-	streams->source.record_count = batch->capacity;
-	streams->source.slot_count = batch->capacity;
-}
-
-int64_t stream_source_peek(struct stream_source *streams,
-			   struct failure *failure)
+int64_t stream_source_begin(struct stream_source *streams, struct batch *batch,
+			    struct failure *failure)
 {
 	uint64_t first;
 	int64_t count;
 
+	batch->first_record = streams->record_count;
+	streams->batch_records = 0;
+	streams->capacity = batch->capacity;
+	streams->source.base = batch->records;
+	streams->source.record_count = batch->capacity;
+	streams->source.slot_count = batch->capacity;
 	pthread_mutex_lock(&streams->lock);
 	count = take_unit(streams, &first, failure);
 	streams->peeked_records = streams->batch_records;
@@ -320,12 +316,11 @@ int64_t stream_source_peek(struct stream_source *streams,
 	return count;
 }
 
-uint64_t stream_source_end(struct stream_source *streams)
+void stream_source_end(struct stream_source *streams)
 {
 	streams->source.record_count = streams->batch_records;
 	streams->source.slot_count = streams->batch_records;
 	streams->record_count += streams->batch_records;
-	return streams->batch_records;
 }
 
 void stream_source_close(struct stream_source *streams)

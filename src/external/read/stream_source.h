@@ -61,19 +61,17 @@ int stream_source_open(struct stream_source *streams, const char *const *paths,
 		       const struct first_failure *run_failure,
 		       struct failure *failure);
 
-/* What is read from now on goes to this batch.  The source's
- * number of records is what the batch has memory for. */
-void stream_source_begin(struct stream_source *streams, struct batch *batch);
+/* The reading team's leader, before the workers come: what is read from now on
+ * goes to this batch, which is told its first record.  The source's number of
+ * records is what the batch has memory for.  The first unit is read at once, to
+ * look at it: returns how many records it has; 0: none is left; -errno with
+ * *failure filled. */
+int64_t stream_source_begin(struct stream_source *streams, struct batch *batch,
+			    struct failure *failure);
 
-/* The reading team's leader, before the workers come: read the first unit of
- * the batch, to look at it.  Returns how many records it has; 0: none is left;
- * -errno with *failure filled. */
-int64_t stream_source_peek(struct stream_source *streams,
-			   struct failure *failure);
-
-/* All workers have come to the batch's end: returns how many records it has,
- * which are the source's from now on. */
-uint64_t stream_source_end(struct stream_source *streams);
+/* All workers have come to the batch's end: its records are the source's from
+ * now on. */
+void stream_source_end(struct stream_source *streams);
 
 /* Safe on a zeroed one. */
 void stream_source_close(struct stream_source *streams);

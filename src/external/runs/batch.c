@@ -177,8 +177,8 @@ void batch_keep_order(struct batch *batch, const uint64_t *entries)
 	batch->sorted = sorted;
 }
 
-static void adopt_key(struct splitters *splitters, uint8_t *common_key,
-		      const struct record_shape *key_shape)
+void batch_adopt_key(struct splitters *splitters, uint8_t *common_key,
+		     const struct record_shape *key_shape)
 {
 	memcpy(common_key,
 	       splitters->common_record + splitters->common_shape->keys.begin,
@@ -187,15 +187,10 @@ static void adopt_key(struct splitters *splitters, uint8_t *common_key,
 	splitters->common_shape = key_shape;
 }
 
-void batch_adopt_key(struct batch *batch, const struct record_shape *key_shape)
-{
-	adopt_key(&batch->splitters, batch->common_key, key_shape);
-}
-
 void batch_copy_splitters(struct splitters *splitters, uint8_t *common_key,
 			  const struct splitters *from)
 {
 	*splitters = *from;
 	if (from->kind == SPLITTERS_SAMPLED)
-		adopt_key(splitters, common_key, from->common_shape);
+		batch_adopt_key(splitters, common_key, from->common_shape);
 }

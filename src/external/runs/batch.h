@@ -62,10 +62,6 @@ void batch_pass(struct batch *batch, struct thread_pool *team, bool resident,
  * and those in buckets that are crowded though their keys differ. */
 uint64_t batch_count_crowded(struct batch *batch);
 
-/* The splitters were made from a sample: keep the key that all sampled keys
- * begin with, since the sample's records go. */
-void batch_adopt_key(struct batch *batch, const struct record_shape *key_shape);
-
 /* The batch is sorted in place, and nothing is put into buckets any more: its
  * buckets' memory takes the sorted entries, record_count of them. */
 void batch_keep_order(struct batch *batch, const uint64_t *entries);
@@ -92,8 +88,14 @@ static inline void batch_gather(const struct batch *batch, gather_fn *gather,
 	       count, batch_slot_mask(batch));
 }
 
+/* The splitters were made from a sample: keep the key that all sampled keys
+ * begin with, since the sample's records go.  common_key has room for the bytes
+ * from the first key to the last. */
+void batch_adopt_key(struct splitters *splitters, uint8_t *common_key,
+		     const struct record_shape *key_shape);
+
 /* Copy a batch's splitters, which will be overwritten, or such a copy to a
- * batch.  common_key has room for the bytes from the first key to the last. */
+ * batch, with the key. */
 void batch_copy_splitters(struct splitters *splitters, uint8_t *common_key,
 			  const struct splitters *from);
 
