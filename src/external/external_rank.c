@@ -348,6 +348,7 @@ static int open_kept(struct external_rank *rank, struct failure *failure)
 		.memory = external->kept_memory,
 		.topology = &external->topology,
 		.writes = &rank->stages[EXTERNAL_RUNS].sums[STAGE_WRITE],
+		.failure = &external->failure,
 	};
 
 	if (config->ranks.giver_count == 0)
@@ -383,8 +384,11 @@ static int prepare(struct external_rank *rank, struct failure *failure)
 		error = open_kept(rank, failure);
 	if (error)
 		return error;
-	given_runs_init(&rank->own_given, external->request.shape.size,
-			&rank->driver, &external->failure);
+	rank->own_given = (struct given_runs){
+		.record_size = external->request.shape.size,
+		.pool = &rank->driver,
+		.failure = &external->failure,
+	};
 	rank->area_bytes = external_plan_area_bytes(
 		&external->plan, external->plan.free_batches);
 	rank->slots_bytes = (size_t)slot_count(rank) * slot_bytes(rank);

@@ -216,7 +216,7 @@ static int wait_until_written(struct keeping *keep, uint32_t waves,
 		error = cluster_check_and_pause(keep->own, keep->progress,
 						failure);
 	if (error == 0 && keep->kept)
-		error = kept_runs_check(keep->kept, failure);
+		error = external_rank_check(keep->own, failure);
 	return error;
 }
 
@@ -230,10 +230,9 @@ static int choose_slice(struct keeping *keep, struct failure *failure)
 	memset(keep->send_bytes, 0, sizeof(keep->send_bytes));
 	keep->slice_records = 0;
 	if (given_runs_have(keep->given))
-		keep->slice_records =
-			MIN(given_runs_record_count(keep->given) -
-				    keep->sent_records,
-			    keep->runs->limits[keeper].kept_records);
+		keep->slice_records = MIN(
+			keep->given->batch->record_count - keep->sent_records,
+			keep->runs->limits[keeper].kept_records);
 	if (may_come || keep->slice_records > 0)
 		keep->send_bytes[keeper] =
 			KEPT_RUNS_HEAD_BYTES +
@@ -286,7 +285,7 @@ static void end_slice(struct keeping *keep)
 	keep->result->sent_bytes +=
 		keep->slice_records * keep->runs->shape->size;
 	if (keep->slice_records == 0 ||
-	    keep->sent_records < given_runs_record_count(keep->given))
+	    keep->sent_records < keep->given->batch->record_count)
 		return;
 	keep->sent_records = 0;
 	given_runs_sent(keep->given);

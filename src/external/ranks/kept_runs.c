@@ -13,15 +13,6 @@
 
 /* --- what this rank gives ------------------------------------------------- */
 
-void given_runs_init(struct given_runs *given, uint32_t record_size,
-		     const struct thread_pool *pool,
-		     const struct first_failure *failure)
-{
-	given->record_size = record_size;
-	given->pool = pool;
-	given->failure = failure;
-}
-
 bool given_runs_offer(struct given_runs *given, const struct batch *batch,
 		      uint64_t input_record, uint64_t input_count)
 {
@@ -42,11 +33,6 @@ bool given_runs_have(const struct given_runs *given)
 {
 	return atomic_load_explicit(&given->offered, memory_order_acquire) !=
 	       atomic_load_explicit(&given->sent, memory_order_relaxed);
-}
-
-uint64_t given_runs_record_count(const struct given_runs *given)
-{
-	return given->batch->record_count;
 }
 
 void given_runs_write_head(const struct given_runs *given, uint8_t *head)
@@ -92,6 +78,15 @@ struct batch_words {
 	uint64_t input_record, input_count, record_count;
 };
 
+/* A message of a wave. */
+struct slice {
+	uint8_t *message;
+	/* When it has been checked. */
+	struct batch_words batch;
+	bool begins; /* the batch */
+	uint64_t byte_count;
+};
+
 struct kept_giver {
 	/* Its range of the input, and how much of that its batches had. */
 	uint64_t input_record, input_count, had_count;
@@ -102,28 +97,18 @@ struct kept_giver {
 	uint8_t *last_key; /* of the batch's latest block, owned */
 	bool has_last_key;
 
-	uint8_t *messages[2]; /* of even and of odd waves */
+	/* Of even and of odd waves; before the writer is launched. */
+	struct slice slices[2];
 	/* The thread that writes has what follows. */
 	uint64_t written_bytes; /* of the run at hand */
 	struct run_index index;
 	struct run_sink sink;
 };
 
-/* A message of a wave, when it has been checked. */
-struct slice {
-	struct batch_words batch;
-	bool begins; /* the batch */
-	uint64_t byte_count;
-};
-
 struct kept_runs {
 	struct kept_runs_request request;
 	struct thread_pool writer; /* the other worker writes */
-	/* [giver_count] of even and of odd waves: before the writer is
-	 * launched. */
-	struct slice *slices[2];
 	_Atomic uint32_t written_waves;
-	struct first_failure failure;
 	struct kept_giver *givers; /* [giver_count] */
 };
 
@@ -182,20 +167,18 @@ static bool blocks_ascend(const struct kept_runs *kept,
 
 /* False: it cannot be. */
 static bool check_slice(const struct kept_runs *kept, struct kept_giver *giver,
-			const uint8_t *message, uint64_t byte_count,
-			struct slice *slice)
+			struct slice *slice, uint64_t byte_count)
 {
 	uint32_t size = kept->request.shape->size;
-	uint64_t records, bytes;
+	uint64_t records;
 
-	*slice = (struct slice){ 0 };
+	*slice = (struct slice){ .message = slice->message };
 	if (byte_count == 0 || byte_count == KEPT_RUNS_HEAD_BYTES)
 		return true;
-	bytes = byte_count - KEPT_RUNS_HEAD_BYTES;
-	records = bytes / size;
-	slice->batch = read_words(message);
+	slice->batch = read_words(slice->message);
 	slice->begins = giver->left_records == 0;
-	slice->byte_count = bytes;
+	slice->byte_count = byte_count - KEPT_RUNS_HEAD_BYTES;
+	records = slice->byte_count / size;
 	if (slice->begins) {
 		if (!batch_is_good(kept, giver, &slice->batch))
 			return false;
@@ -211,8 +194,8 @@ static bool check_slice(const struct kept_runs *kept, struct kept_giver *giver,
 	     records % kept->request.plan->block_records != 0))
 		return false;
 	giver->left_records -= records;
-	return blocks_ascend(kept, giver, message + KEPT_RUNS_HEAD_BYTES,
-			     bytes);
+	return blocks_ascend(kept, giver, slice->message + KEPT_RUNS_HEAD_BYTES,
+			     slice->byte_count);
 }
 
 /* --- the thread that writes ----------------------------------------------- */
@@ -234,15 +217,15 @@ static int begin_run(struct kept_giver *giver, const struct batch_words *batch,
 }
 
 static int write_slice(struct kept_giver *giver, const struct slice *slice,
-		       const uint8_t *records, struct stage_sum *writes,
-		       struct failure *failure)
+		       struct stage_sum *writes, struct failure *failure)
 {
+	const uint8_t *records = slice->message + KEPT_RUNS_HEAD_BYTES;
 	struct sink *sink = &giver->sink.sink;
 	uint64_t done = 0;
 	int error = 0;
 
 	stage_queue_resume(&sink->writes, writes);
-	if (slice->byte_count > 0 && slice->begins)
+	if (slice->begins)
 		error = begin_run(giver, &slice->batch, failure);
 	while (error == 0 && done < slice->byte_count) {
 		struct sink_slot *slot = sink_take(sink);
@@ -271,13 +254,12 @@ static void write_wave(void *context, unsigned worker)
 
 	(void)worker;
 	for (unsigned i = 0; i < kept->request.giver_count &&
-			     !first_failure_stops(&kept->failure);
+			     !first_failure_stops(kept->request.failure);
 	     i++)
-		if (write_slice(&kept->givers[i], &kept->slices[wave % 2][i],
-				kept->givers[i].messages[wave % 2] +
-					KEPT_RUNS_HEAD_BYTES,
+		if (write_slice(&kept->givers[i],
+				&kept->givers[i].slices[wave % 2],
 				kept->request.writes, &failure) < 0)
-			first_failure_note(&kept->failure, &failure);
+			first_failure_note(kept->request.failure, &failure);
 	atomic_store_explicit(&kept->written_waves, wave + 1,
 			      memory_order_release);
 }
@@ -296,7 +278,7 @@ void kept_runs_expect(struct kept_runs *kept, unsigned giver,
 uint8_t *kept_runs_place(const struct kept_runs *kept, uint32_t wave,
 			 unsigned giver)
 {
-	return kept->givers[giver].messages[wave % 2];
+	return kept->givers[giver].slices[wave % 2].message;
 }
 
 bool kept_runs_length_is_good(const struct kept_runs *kept, uint64_t byte_count)
@@ -314,11 +296,10 @@ int kept_runs_take(struct kept_runs *kept, uint32_t wave,
 {
 	for (unsigned i = 0; i < kept->request.giver_count; i++) {
 		struct kept_giver *giver = &kept->givers[i];
-		struct slice *slice = &kept->slices[wave % 2][i];
 
 		*bad = i;
-		if (!check_slice(kept, giver, giver->messages[wave % 2],
-				 byte_counts[i], slice))
+		if (!check_slice(kept, giver, &giver->slices[wave % 2],
+				 byte_counts[i]))
 			return -EBADMSG;
 	}
 	thread_pool_launch(&kept->writer, write_wave, kept);
@@ -328,11 +309,6 @@ int kept_runs_take(struct kept_runs *kept, uint32_t wave,
 uint32_t kept_runs_written(const struct kept_runs *kept)
 {
 	return atomic_load_explicit(&kept->written_waves, memory_order_acquire);
-}
-
-int kept_runs_check(const struct kept_runs *kept, struct failure *failure)
-{
-	return first_failure_get(&kept->failure, failure);
 }
 
 /* Each run begins where the one before ends, from the beginning of the giver's
@@ -376,7 +352,7 @@ int kept_runs_end(struct kept_runs *kept, unsigned *bad,
 int kept_runs_append(struct kept_runs *kept, struct run_index *index,
 		     struct failure *failure)
 {
-	int error = first_failure_get(&kept->failure, failure);
+	int error = 0;
 
 	for (unsigned i = 0; i < kept->request.giver_count && error == 0; i++) {
 		struct kept_giver *giver = &kept->givers[i];
@@ -415,7 +391,7 @@ static int open_giver(struct kept_runs *kept, struct kept_giver *giver,
 	if (!giver->last_key)
 		return failure_no_memory(failure);
 	for (unsigned i = 0; i < 2; i++, memory += plan->kept_message_bytes)
-		giver->messages[i] = memory;
+		giver->slices[i].message = memory;
 	sink.index = &giver->index;
 	sink.memory = memory;
 	sink.slot_count = KEPT_RUNS_SLOTS;
@@ -439,12 +415,9 @@ int kept_runs_open(struct kept_runs **opened,
 	if (!kept)
 		return failure_no_memory(failure);
 	kept->request = *request;
-	for (unsigned i = 0; i < 2; i++)
-		kept->slices[i] =
-			calloc(request->giver_count, sizeof(**kept->slices));
 	/* A sink has words that threads wait on. */
 	kept->givers = alloc_apart(request->giver_count, sizeof(*kept->givers));
-	if (!kept->slices[0] || !kept->slices[1] || !kept->givers)
+	if (!kept->givers)
 		return failure_no_memory(failure);
 	for (unsigned i = 0; i < request->giver_count && error == 0; i++)
 		error = open_giver(kept, &kept->givers[i],
@@ -467,7 +440,5 @@ void kept_runs_close(struct kept_runs *kept)
 		free(kept->givers[i].last_key);
 	}
 	free(kept->givers);
-	free(kept->slices[0]);
-	free(kept->slices[1]);
 	free(kept);
 }

@@ -42,7 +42,8 @@ struct kept_runs_request {
 	struct run_sink_request sink; /* as for this rank's own runs */
 	uint8_t *memory;	      /* plan->kept_bytes, page aligned */
 	const struct topology *topology;
-	struct stage_sum *writes; /* what the writes count to, or NULL */
+	struct stage_sum *writes;      /* what the writes count to, or NULL */
+	struct first_failure *failure; /* the run's: of a write, too */
 };
 
 /* 0 or -errno with *failure filled.  In either case the caller closes it. */
@@ -74,9 +75,6 @@ int kept_runs_take(struct kept_runs *kept, uint32_t wave,
 /* Waves that have been written, or tried to. */
 uint32_t kept_runs_written(const struct kept_runs *kept);
 
-/* Has a write failed?  0 or -errno with *failure filled. */
-int kept_runs_check(const struct kept_runs *kept, struct failure *failure);
-
 /* No wave comes any more, and all have been written.  0; -ENOMEM with *failure
  * filled; or -EBADMSG: what giver *bad has sent is not all of its range. */
 int kept_runs_end(struct kept_runs *kept, unsigned *bad,
@@ -103,6 +101,7 @@ void kept_runs_close(struct kept_runs *kept);
  */
 
 struct given_runs {
+	/* The owner sets these; all is borrowed. */
 	uint32_t record_size;
 	const struct thread_pool *pool; /* whose functions make threads wait */
 	const struct first_failure *failure; /* the run's */
@@ -114,11 +113,6 @@ struct given_runs {
 	_Atomic uint32_t sent;
 };
 
-/* *given is zeroed.  All is borrowed. */
-void given_runs_init(struct given_runs *given, uint32_t record_size,
-		     const struct thread_pool *pool,
-		     const struct first_failure *failure);
-
 /* The batch is sorted in place, and has records; it had that range of the input
  * of all ranks.  Offer it, and wait.  False: the run has failed. */
 bool given_runs_offer(struct given_runs *given, const struct batch *batch,
@@ -128,7 +122,6 @@ bool given_runs_offer(struct given_runs *given, const struct batch *batch,
 
 /* Is there a batch to be sent? */
 bool given_runs_have(const struct given_runs *given);
-uint64_t given_runs_record_count(const struct given_runs *given);
 
 /* What each slice says of the batch: KEPT_RUNS_HEAD_BYTES. */
 void given_runs_write_head(const struct given_runs *given, uint8_t *head);

@@ -186,14 +186,7 @@ int run_index_append(struct run_index *index, struct run_index *from,
 		       (size_t)from->block_count * from->key_shape.size);
 	}
 	index->block_count += from->block_count;
-	free(from->runs);
-	free(from->blocks);
-	free(from->keys);
-	from->runs = NULL;
-	from->blocks = NULL;
-	from->keys = NULL;
-	from->run_count = from->run_capacity = 0;
-	from->block_count = from->block_capacity = 0;
+	run_index_free(from);
 	return 0;
 }
 

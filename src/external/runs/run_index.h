@@ -104,9 +104,10 @@ int run_index_order(struct run_index *index, struct failure *failure);
  * first one on: only these can be merged into one. */
 unsigned run_index_neighbours(const struct run_index *index, unsigned first,
 			      unsigned count);
+
 /* Append all runs of another index, of the same shape and block_records, which
- * is empty then.  0; or -errno with *failure filled: then *index can only be
- * freed. */
+ * is freed.  0; or -errno with *failure filled: then *index can only be freed.
+ */
 int run_index_append(struct run_index *index, struct run_index *from,
 		     struct failure *failure);
 
