@@ -30,18 +30,22 @@ static uint32_t block_of(const struct outgoing_wants *wants, unsigned run_count,
 	return wants->first_block[(uint64_t)piece * run_count + run];
 }
 
+/* In each run the piece begins behind the first block that may be wanted, since
+ * the pieces before are good. */
 static bool piece_is_good(const struct outgoing_wants *wants,
 			  const struct run_index *index, uint32_t piece,
-			  uint64_t bytes_max)
+			  const uint32_t *end, uint64_t bytes_max)
 {
 	unsigned runs = index->run_count;
 	uint64_t bytes = 0;
 
 	for (unsigned r = 0; r < runs; r++) {
-		uint32_t begin = block_of(wants, runs, piece, r);
-		uint32_t end = block_of(wants, runs, piece + 1, r);
+		uint32_t from = block_of(wants, runs, piece, r);
+		uint32_t to = block_of(wants, runs, piece + 1, r);
 
-		bytes += stored_bytes(index, begin, end);
+		if (to < from || to > end[r])
+			return false;
+		bytes += stored_bytes(index, from, to);
 	}
 	return bytes <= bytes_max;
 }
@@ -57,61 +61,25 @@ bool outgoing_wants_are_good(const struct outgoing_wants *wants,
 		if (block_of(wants, runs, 0, r) != first[r] ||
 		    block_of(wants, runs, wants->piece_count, r) != end[r])
 			return false;
-	/* None descends, so all of them lie between first and end. */
 	for (uint32_t p = 0; p < wants->piece_count; p++)
-		for (unsigned r = 0; r < runs; r++)
-			if (block_of(wants, runs, p + 1, r) <
-			    block_of(wants, runs, p, r))
-				return false;
-	for (uint32_t p = 0; p < wants->piece_count; p++)
-		if (!piece_is_good(wants, index, p, bytes_max))
+		if (!piece_is_good(wants, index, p, end, bytes_max))
 			return false;
 	return true;
 }
 
 /* --- the order of the blocks ---------------------------------------------- */
 
-/* Where the piece of a wave, or the one behind it, begins in the run at hand.
- */
-static uint32_t block_at(const struct outgoing *outgoing,
-			 const struct outgoing_cursor *at, uint32_t ahead)
+/* Where the rank's piece of that number begins in the run; 0: it has none, nor
+ * the one before. */
+static uint32_t piece_begin(const struct outgoing *outgoing, unsigned rank,
+			    uint32_t piece, unsigned run)
 {
-	const struct outgoing_wants *wants = &outgoing->request.wants[at->rank];
+	const struct outgoing_wants *wants = &outgoing->request.wants[rank];
 
-	if (at->wave >= wants->piece_count)
-		return 0;
-	return block_of(wants, outgoing->request.index->run_count,
-			at->wave + ahead, at->run);
-}
-
-static uint32_t range_end(const struct outgoing *outgoing,
-			  const struct outgoing_cursor *at)
-{
-	return block_at(outgoing, at, 1);
-}
-
-/* Step to the beginning of the next run's blocks. */
-static void step_to_range(const struct outgoing *outgoing,
-			  struct outgoing_cursor *at)
-{
-	if (++at->run >= outgoing->request.index->run_count) {
-		at->run = 0;
-		if (++at->rank == outgoing->request.rank_count) {
-			at->rank = 0;
-			at->wave++;
-		}
-	}
-	if (outgoing->request.index->run_count > 0)
-		at->block = block_at(outgoing, at, 0);
-}
-
-static struct outgoing_cursor first_place(const struct outgoing *outgoing)
-{
-	struct outgoing_cursor at = { 0 };
-
-	if (outgoing->request.index->run_count > 0)
-		at.block = block_at(outgoing, &at, 0);
-	return at;
+	return piece > wants->piece_count || wants->piece_count == 0
+		       ? 0
+		       : block_of(wants, outgoing->request.index->run_count,
+				  piece, run);
 }
 
 /* --- what is read ahead --------------------------------------------------- */
@@ -121,14 +89,31 @@ static bool is_resident(const struct outgoing *outgoing, unsigned run)
 	return outgoing->request.index->runs[run].resident != NULL;
 }
 
-/* The next block that lies in a scratch file.  False: there is none. */
-static bool find_ahead(struct outgoing *outgoing)
+/* Step to the beginning of the next run's blocks. */
+static void step_to_range(const struct outgoing *outgoing,
+			  struct outgoing_cursor *ahead)
+{
+	if (++ahead->run == outgoing->request.index->run_count) {
+		ahead->run = 0;
+		if (++ahead->rank == outgoing->request.rank_count) {
+			ahead->rank = 0;
+			ahead->wave++;
+		}
+	}
+	ahead->block =
+		piece_begin(outgoing, ahead->rank, ahead->wave, ahead->run);
+}
+
+/* The next block that lies in a scratch file, before *end, which is set.
+ * False: there is none. */
+static bool find_ahead(struct outgoing *outgoing, uint32_t *end)
 {
 	struct outgoing_cursor *ahead = &outgoing->ahead;
 
 	while (ahead->wave < outgoing->request.wave_count) {
-		if (ahead->block < range_end(outgoing, ahead) &&
-		    !is_resident(outgoing, ahead->run))
+		*end = piece_begin(outgoing, ahead->rank, ahead->wave + 1,
+				   ahead->run);
+		if (ahead->block < *end && !is_resident(outgoing, ahead->run))
 			return true;
 		step_to_range(outgoing, ahead);
 	}
@@ -145,10 +130,9 @@ static bool next_unit(void *context, struct read_extent *extent)
 	struct outgoing_cursor *ahead = &outgoing->ahead;
 	uint32_t length = 0, end;
 
-	if (outgoing->request.index->run_count == 0 || !find_ahead(outgoing))
+	if (request->index->run_count == 0 || !find_ahead(outgoing, &end))
 		return false;
 	first = &blocks[ahead->block];
-	end = range_end(outgoing, ahead);
 	do {
 		length += blocks[ahead->block].stored_bytes;
 		ahead->block++;
@@ -175,17 +159,18 @@ static int copy_stored(struct outgoing *outgoing, const struct run_block *block,
 }
 
 /* The blocks of one run for one rank, to *target, which goes on behind them. */
-static int copy_range(struct outgoing *outgoing, uint8_t **target,
-		      struct failure *failure)
+static int copy_range(struct outgoing *outgoing, unsigned rank, unsigned run,
+		      uint8_t **target, struct failure *failure)
 {
 	const struct run_index *index = outgoing->request.index;
-	struct outgoing_cursor *at = &outgoing->at;
-	const struct batch *resident = index->runs[at->run].resident;
-	uint32_t end = range_end(outgoing, at);
+	uint32_t wave = outgoing->read_waves;
+	const struct batch *resident = index->runs[run].resident;
+	uint32_t end = piece_begin(outgoing, rank, wave + 1, run);
 	int error = 0;
 
-	for (; at->block < end && error == 0; at->block++) {
-		const struct run_block *block = &index->blocks[at->block];
+	for (uint32_t b = piece_begin(outgoing, rank, wave, run);
+	     b < end && error == 0; b++) {
+		const struct run_block *block = &index->blocks[b];
 
 		if (resident)
 			batch_gather(resident, outgoing->gather,
@@ -212,10 +197,8 @@ int outgoing_read(struct outgoing *outgoing, struct failure *failure)
 	for (unsigned i = 0; i < request->rank_count && error == 0; i++) {
 		messages[i].bytes = target;
 		for (unsigned r = 0;
-		     r < request->index->run_count && error == 0; r++) {
-			error = copy_range(outgoing, &target, failure);
-			step_to_range(outgoing, &outgoing->at);
-		}
+		     r < request->index->run_count && error == 0; r++)
+			error = copy_range(outgoing, i, r, &target, failure);
 		messages[i].byte_count = (uint64_t)(target - messages[i].bytes);
 	}
 	assert(error ||
@@ -242,7 +225,8 @@ int outgoing_open(struct outgoing *outgoing,
 		if (!outgoing->messages[i])
 			return failure_no_memory(failure);
 	}
-	outgoing->ahead = outgoing->at = first_place(outgoing);
+	if (request->index->run_count > 0)
+		outgoing->ahead.block = piece_begin(outgoing, 0, 0, 0);
 	read_ahead_init(&outgoing->reads, request->depth, request->memory,
 			request->slot_bytes, next_unit, outgoing);
 	return 0;

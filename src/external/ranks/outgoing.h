@@ -46,7 +46,7 @@ struct outgoing_request {
 	struct stage_clock *clock; /* of the thread that reads, or NULL */
 };
 
-/* A place in the order in which blocks are sent. */
+/* A place in the order in which blocks are sent: the next one to be read. */
 struct outgoing_cursor {
 	uint32_t wave;
 	unsigned rank, run;
@@ -61,7 +61,7 @@ struct outgoing {
 	 * waves that have been read. */
 	struct outgoing_message *messages[2];
 	struct read_ahead reads;
-	struct outgoing_cursor ahead, at; /* to be read; to be copied */
+	struct outgoing_cursor ahead;
 };
 
 /* Do the blocks of each run ascend with the pieces, from first[run] to
