@@ -173,8 +173,7 @@ static void make_cuts(struct run_cuts *cuts, uint32_t blocks_max)
 
 	take_samples(samples, blocks_max);
 	assert_int_equal(run_cuts_make(cuts, &indexes[0].key_shape, samples,
-				       has_part, rank_count, CPU_SCALAR, &bad,
-				       &failure),
+				       has_part, rank_count, &bad, &failure),
 			 0);
 	free_samples(samples);
 }
@@ -299,8 +298,7 @@ static void run_cuts_make__refuses_what_cannot_be(void **state)
 			samples[victim].byte_count++;
 		}
 		error = run_cuts_make(&cuts, &indexes[0].key_shape, samples,
-				      has_part, rank_count, CPU_SCALAR, &bad,
-				      &failure);
+				      has_part, rank_count, &bad, &failure);
 		assert_int_equal(error, -EBADMSG);
 		assert_int_equal(bad, victim);
 		run_cuts_free(&cuts);

@@ -273,8 +273,8 @@ static int make_cuts(struct cluster_runs *runs,
 		};
 	}
 	error = run_cuts_make(&runs->cuts, &runs->key_shape, samples,
-			      runs->sorts, runs->rank->node_count, runs->kernel,
-			      &bad, failure);
+			      runs->sorts, runs->rank->node_count, &bad,
+			      failure);
 	if (error == -EBADMSG)
 		return exchange_blame(runs->exchange, bad, failure,
 				      "sent an impossible sample of its "

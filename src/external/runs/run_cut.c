@@ -68,49 +68,28 @@ int run_cut_sample(const struct run_index *index, uint32_t block_count_max,
 
 /* --- all ranks' samples --------------------------------------------------- */
 
-/* All sampled blocks, in the order of their runs' numbers; those of a run in
- * the order of their places.  So a stable sort by keys gives the order that
- * cuts are places in. */
-struct sampled {
-	uint32_t count;
-	uint8_t *keys;
-	struct sampled_block {
-		uint32_t run, place;
-		uint64_t record_count;
-	} * blocks;
+struct sampled_block {
+	const uint8_t *key; /* in the sample */
+	uint32_t run, place;
 	uint64_t record_count;
-	/* [run_count + 1]: where the next block of the run with this number
-	 * goes. */
-	uint32_t *next;
 };
 
-static void free_sampled(struct sampled *sampled)
+/* The order that cuts are places in. */
+static int compare(const void *a, const void *b, void *key_shape)
 {
-	free(sampled->keys);
-	free(sampled->blocks);
-	free(sampled->next);
+	const struct sampled_block *first = a, *second = b;
+	int order = record_compare(key_shape, first->key, second->key);
+
+	if (order == 0)
+		order = (first->run > second->run) - (first->run < second->run);
+	if (order == 0)
+		order = (first->place > second->place) -
+			(first->place < second->place);
+	return order;
 }
 
-/* False: the rank says what cannot be. */
-static bool count_blocks(struct sampled *sampled,
-			 const struct record_shape *key_shape,
-			 const struct run_sample *sample)
-{
-	uint32_t each = run_cut_sample_bytes(key_shape);
-
-	for (uint64_t i = 0; i < sample->byte_count / each; i++) {
-		uint32_t run = load_le32(sample->bytes + i * each +
-					 key_shape->size + RUN_AT);
-
-		if (run >= sample->run_count)
-			return false;
-		sampled->next[sample->numbers[run] + 1]++;
-	}
-	return true;
-}
-
-/* The same; its keys ascend. */
-static bool read_sample(struct sampled *sampled,
+/* Its keys ascend.  False: the rank says what cannot be. */
+static bool read_sample(struct sampled_block *blocks,
 			const struct record_shape *key_shape,
 			const struct run_sample *sample)
 {
@@ -121,82 +100,31 @@ static bool read_sample(struct sampled *sampled,
 	for (uint64_t i = 0; i < sample->byte_count / each; i++) {
 		const uint8_t *key = sample->bytes + i * each;
 		const uint8_t *words = key + key_shape->size;
-		uint32_t number = sample->numbers[load_le32(words + RUN_AT)];
+		uint32_t run = load_le32(words + RUN_AT);
 		uint64_t records = load_le64(words + RECORDS_AT);
-		uint32_t at;
 
-		if (records > left ||
+		if (run >= sample->run_count || records > left ||
 		    record_compare(key_shape, before, key) > 0)
 			return false;
-		before = key;
-		left -= records;
-		at = sampled->next[number]++;
-		memcpy(sampled->keys + (size_t)at * key_shape->size, key,
-		       key_shape->size);
-		sampled->blocks[at] = (struct sampled_block){
-			.run = number,
+		blocks[i] = (struct sampled_block){
+			.key = key,
+			.run = sample->numbers[run],
 			.place = load_le32(words + PLACE_AT),
 			.record_count = records,
 		};
+		before = key;
+		left -= records;
 	}
-	sampled->record_count += sample->record_count;
 	return left == 0;
 }
 
-/* 0; -ENOMEM with *failure; or -EBADMSG. */
-static int read_samples(struct sampled *sampled,
-			const struct record_shape *key_shape,
-			const struct run_sample *samples, unsigned rank_count,
-			unsigned *bad, struct failure *failure)
-{
-	uint32_t run_count = 0;
-
-	for (unsigned i = 0; i < rank_count; i++)
-		run_count += samples[i].run_count;
-	sampled->keys = malloc((size_t)sampled->count * key_shape->size + 1);
-	sampled->blocks = malloc(sampled->count * sizeof(*sampled->blocks) + 1);
-	sampled->next = calloc((size_t)run_count + 1, sizeof(*sampled->next));
-	if (!sampled->keys || !sampled->blocks || !sampled->next)
-		return failure_no_memory(failure);
-	for (unsigned i = 0; i < rank_count; i++) {
-		*bad = i;
-		if (!count_blocks(sampled, key_shape, &samples[i]))
-			return -EBADMSG;
-	}
-	for (uint32_t r = 0; r < run_count; r++)
-		sampled->next[r + 1] += sampled->next[r];
-	for (unsigned i = 0; i < rank_count; i++) {
-		*bad = i;
-		if (!read_sample(sampled, key_shape, &samples[i]))
-			return -EBADMSG;
-	}
-	return 0;
-}
-
-/* How many blocks there are in all samples; UINT32_MAX: too many, or a sample
- * is no whole number of them. */
-static uint32_t count_sampled(const struct run_sample *samples,
-			      unsigned rank_count, uint32_t each, unsigned *bad)
-{
-	uint64_t count = 0;
-
-	for (unsigned i = 0; i < rank_count; i++) {
-		*bad = i;
-		if (samples[i].byte_count % each != 0 ||
-		    samples[i].byte_count / each >= UINT32_MAX - count)
-			return UINT32_MAX;
-		count += samples[i].byte_count / each;
-	}
-	return (uint32_t)count;
-}
-
 /* Cut r lies where the parts of the ranks before r end. */
-static void find_cuts(struct run_cuts *cuts, const struct sampled *sampled,
-		      const uint32_t *order, uint32_t key_bytes)
+static void find_cuts(struct run_cuts *cuts, const struct sampled_block *blocks,
+		      uint64_t block_count, uint64_t record_count,
+		      uint32_t key_bytes)
 {
-	uint64_t before = 0;
+	uint64_t before = 0, i = 0;
 	unsigned parts = 0, parts_before = 0;
-	uint32_t i = 0;
 
 	for (unsigned r = 0; r < cuts->rank_count; r++)
 		parts += cuts->has_part[r];
@@ -208,19 +136,15 @@ static void find_cuts(struct run_cuts *cuts, const struct sampled *sampled,
 		const struct sampled_block *block;
 
 		parts_before += cuts->has_part[r - 1];
-		wanted = (uint64_t)((unsigned __int128)sampled->record_count *
+		wanted = (uint64_t)((unsigned __int128)record_count *
 				    parts_before / parts);
-		while (i < sampled->count && before < wanted)
-			before += sampled->blocks[order[i++]].record_count;
+		while (i < block_count && before < wanted)
+			before += blocks[i++].record_count;
 		cuts->cuts[r] = (struct run_cut){ .key = key };
-		if (sampled->count == 0)
+		if (block_count == 0)
 			continue;
-		block = &sampled->blocks[order[MIN(i, sampled->count - 1)]];
-		memcpy(key,
-		       sampled->keys +
-			       (size_t)order[MIN(i, sampled->count - 1)] *
-				       key_bytes,
-		       key_bytes);
+		block = &blocks[MIN(i, block_count - 1)];
+		memcpy(key, block->key, key_bytes);
 		cuts->cuts[r].run = block->run;
 		cuts->cuts[r].place = block->place;
 	}
@@ -238,36 +162,39 @@ static void note_parts(struct run_cuts *cuts, const bool *has_part)
 
 int run_cuts_make(struct run_cuts *cuts, const struct record_shape *key_shape,
 		  const struct run_sample *samples, const bool *has_part,
-		  unsigned rank_count, enum cpu_level kernel, unsigned *bad,
-		  struct failure *failure)
+		  unsigned rank_count, unsigned *bad, struct failure *failure)
 {
-	struct sampled sampled = {
-		.count = count_sampled(samples, rank_count,
-				       run_cut_sample_bytes(key_shape), bad),
-	};
-	uint32_t *order = NULL;
-	int error;
+	uint32_t each = run_cut_sample_bytes(key_shape);
+	uint64_t block_count = 0, record_count = 0;
+	struct sampled_block *blocks, *next;
+	int error = 0;
 
 	*cuts = (struct run_cuts){ .rank_count = rank_count };
-	if (sampled.count == UINT32_MAX)
-		return -EBADMSG;
+	for (*bad = 0; *bad < rank_count; ++*bad) {
+		if (samples[*bad].byte_count % each != 0)
+			return -EBADMSG;
+		block_count += samples[*bad].byte_count / each;
+		record_count += samples[*bad].record_count;
+	}
 	note_parts(cuts, has_part);
 	cuts->cuts = calloc(rank_count + 1, sizeof(*cuts->cuts));
 	cuts->keys = calloc(rank_count + 1, key_shape->size);
-	error = cuts->cuts && cuts->keys
-			? read_samples(&sampled, key_shape, samples, rank_count,
-				       bad, failure)
-			: failure_no_memory(failure);
-	if (error == 0) {
-		order = run_index_order_keys(key_shape, sampled.keys,
-					     sampled.count, kernel, failure);
-		if (!order)
-			error = -ENOMEM;
+	blocks = next = calloc(block_count + 1, sizeof(*blocks));
+	if (!cuts->cuts || !cuts->keys || !blocks)
+		error = failure_no_memory(failure);
+	for (unsigned i = 0; i < rank_count && error == 0; i++) {
+		*bad = i;
+		if (!read_sample(next, key_shape, &samples[i]))
+			error = -EBADMSG;
+		next += samples[i].byte_count / each;
 	}
-	if (error == 0)
-		find_cuts(cuts, &sampled, order, key_shape->size);
-	free(order);
-	free_sampled(&sampled);
+	if (error == 0) {
+		qsort_r(blocks, block_count, sizeof(*blocks), compare,
+			(void *)key_shape);
+		find_cuts(cuts, blocks, block_count, record_count,
+			  key_shape->size);
+	}
+	free(blocks);
 	return error;
 }
 

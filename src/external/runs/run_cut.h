@@ -64,8 +64,7 @@ int run_cut_sample(const struct run_index *index, uint32_t block_count_max,
  * -ENOMEM with *failure filled; or -EBADMSG: what rank *bad says cannot be. */
 int run_cuts_make(struct run_cuts *cuts, const struct record_shape *key_shape,
 		  const struct run_sample *samples, const bool *has_part,
-		  unsigned rank_count, enum cpu_level kernel, unsigned *bad,
-		  struct failure *failure);
+		  unsigned rank_count, unsigned *bad, struct failure *failure);
 
 /* Safe on a zeroed one. */
 void run_cuts_free(struct run_cuts *cuts);
