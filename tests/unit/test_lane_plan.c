@@ -105,7 +105,7 @@ static void lane_plan_make__empty_files(void **state)
 	lane_plan_make(&plan, files, 0, 1);
 	assert_int_equal(plan.lane_count, 1);
 	assert_int_equal(plan.range_count, 0);
-	assert_int_equal(lane_plan_batches(&plan, 7), 0);
+	assert_int_equal(lane_plan_batches(&plan, LANES_ALL, 7), 0);
 }
 
 /* --- batches ---------------------------------------------------------------
@@ -125,7 +125,7 @@ static unsigned deal_all(uint64_t capacity)
 	unsigned count = 0;
 
 	for (unsigned lane = 0; lane < plan.lane_count; lane++) {
-		uint64_t own = lane_plan_batches_of(&plan, lane, capacity);
+		uint64_t own = lane_plan_batches(&plan, lane, capacity);
 
 		assert_true(count + own <= BATCHES_MAX);
 		for (uint64_t b = 0; b < own; b++) {
@@ -142,7 +142,7 @@ static unsigned deal_all(uint64_t capacity)
 		assert_false(
 			lane_plan_batch(&plan, lane, capacity, own, &none));
 	}
-	assert_int_equal(count, lane_plan_batches(&plan, capacity));
+	assert_int_equal(count, lane_plan_batches(&plan, LANES_ALL, capacity));
 	return count;
 }
 
@@ -251,13 +251,13 @@ static void lane_plan_batch__single_lane(void **state)
 	(void)state;
 	set_files("xy", 12);
 	lane_plan_make(&plan, files, 2, 1);
-	assert_int_equal(lane_plan_batches_of(&plan, 0, 10), 3);
+	assert_int_equal(lane_plan_batches(&plan, 0, 10), 3);
 	assert_int_equal(batch_at(0, 0).record_count, 10);
 	assert_int_equal(batch_at(0, 1).record_count, 10);
 	assert_int_equal(batch_at(0, 2).record_count, 4);
 	/* Of two lanes the batches are equally large. */
 	lane_plan_make(&plan, files, 2, 2);
-	assert_int_equal(lane_plan_batches_of(&plan, 1, 10), 2);
+	assert_int_equal(lane_plan_batches(&plan, 1, 10), 2);
 	assert_int_equal(batch_at(1, 0).first_record, 12);
 	assert_int_equal(batch_at(1, 0).record_count, 6);
 	assert_int_equal(batch_at(1, 1).record_count, 6);

@@ -230,7 +230,7 @@ static uint64_t planned_runs(const struct external_plan *plan,
 	uint64_t capacity = MAX(1, plan->batch.capacity);
 
 	if (request->lanes)
-		return lane_plan_batches(request->lanes, capacity);
+		return lane_plan_batches(request->lanes, LANES_ALL, capacity);
 	return DIV_ROUND_UP(planned_records(plan, request), capacity);
 }
 

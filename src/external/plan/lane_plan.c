@@ -3,6 +3,8 @@
  */
 #include "external/plan/lane_plan.h"
 
+#include <stdlib.h>
+
 #include "base/base.h"
 
 /* --- lanes and ranges ----------------------------------------------------- */
@@ -71,22 +73,13 @@ static uint64_t batches_in(const struct lane_range *range, uint64_t capacity)
 	return DIV_ROUND_UP(range->record_count, capacity);
 }
 
-uint64_t lane_plan_batches(const struct lane_plan *plan, uint64_t capacity)
+uint64_t lane_plan_batches(const struct lane_plan *plan, unsigned lane,
+			   uint64_t capacity)
 {
 	uint64_t count = 0;
 
 	for (unsigned r = 0; r < plan->range_count; r++)
-		count += batches_in(&plan->ranges[r], capacity);
-	return count;
-}
-
-uint64_t lane_plan_batches_of(const struct lane_plan *plan, unsigned lane,
-			      uint64_t capacity)
-{
-	uint64_t count = 0;
-
-	for (unsigned r = 0; r < plan->range_count; r++)
-		if (plan->ranges[r].lane == lane)
+		if (lane == LANES_ALL || plan->ranges[r].lane == lane)
 			count += batches_in(&plan->ranges[r], capacity);
 	return count;
 }
@@ -131,47 +124,36 @@ bool lane_plan_batch(const struct lane_plan *plan, unsigned lane,
 	return false;
 }
 
-/* The smallest batch that is larger than `above`, or UINT64_MAX; and how many
- * there are of this size. */
-static uint64_t next_size(const struct lane_plan *plan, uint64_t capacity,
-			  uint64_t above, uint64_t *number)
+struct batches {
+	uint64_t size, count;
+};
+
+static int compare(const void *a, const void *b)
 {
-	uint64_t size = UINT64_MAX;
+	uint64_t first = ((const struct batches *)a)->size;
+	uint64_t second = ((const struct batches *)b)->size;
 
-	*number = 0;
-	for (unsigned r = 0; r < plan->range_count; r++) {
-		const struct lane_range *range = &plan->ranges[r];
-		uint64_t count = batches_in(range, capacity);
-		uint64_t rest = range->record_count % count;
-		uint64_t low = range->record_count / count;
-		const uint64_t sizes[] = { low, low + 1 };
-		const uint64_t numbers[] = { count - rest, rest };
-
-		for (unsigned i = 0; i < 2; i++) {
-			if (numbers[i] == 0 || sizes[i] <= above ||
-			    sizes[i] > size)
-				continue;
-			*number = sizes[i] == size ? *number : 0;
-			*number += numbers[i];
-			size = sizes[i];
-		}
-	}
-	return size;
+	return (first > second) - (first < second);
 }
 
 uint64_t lane_plan_least(const struct lane_plan *plan, uint64_t capacity,
 			 uint64_t count)
 {
-	uint64_t records = 0, size = 0;
+	struct batches of[2 * INPUT_FILES_MAX];
+	uint64_t records = 0;
 
-	while (count > 0) {
-		uint64_t number;
+	for (unsigned r = 0; r < plan->range_count; r++) {
+		uint64_t range = plan->ranges[r].record_count;
+		uint64_t batches = batches_in(&plan->ranges[r], capacity);
+		uint64_t more = range % batches;
 
-		size = next_size(plan, capacity, size, &number);
-		if (size == UINT64_MAX)
-			break;
-		records += MIN(number, count) * size;
-		count -= MIN(number, count);
+		of[2 * r] = (struct batches){ range / batches, batches - more };
+		of[2 * r + 1] = (struct batches){ range / batches + 1, more };
+	}
+	qsort(of, 2 * plan->range_count, sizeof(*of), compare);
+	for (unsigned i = 0; i < 2 * plan->range_count; i++) {
+		records += MIN(of[i].count, count) * of[i].size;
+		count -= MIN(of[i].count, count);
 	}
 	return records;
 }

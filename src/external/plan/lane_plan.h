@@ -24,6 +24,7 @@
  * fills it, and a few disks bring as much as the CPUs can sort.  Further
  * devices share lanes. */
 #define LANES_MAX 4
+#define LANES_ALL LANES_MAX
 
 struct lane_range {
 	unsigned lane;
@@ -49,10 +50,9 @@ struct lane_file {
 void lane_plan_make(struct lane_plan *plan, const struct lane_file *files,
 		    unsigned file_count, unsigned lane_count);
 
-/* Batches of all lanes, or of one, when a batch has `capacity` records. */
-uint64_t lane_plan_batches(const struct lane_plan *plan, uint64_t capacity);
-uint64_t lane_plan_batches_of(const struct lane_plan *plan, unsigned lane,
-			      uint64_t capacity);
+/* Batches of the lane, or of LANES_ALL, when a batch has `capacity` records. */
+uint64_t lane_plan_batches(const struct lane_plan *plan, unsigned lane,
+			   uint64_t capacity);
 
 /* How many records the `count` smallest of all batches have together, of
  * several lanes. */

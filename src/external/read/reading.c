@@ -254,8 +254,8 @@ static uint64_t left_of_lane(void *context, uint64_t number)
 {
 	const struct reading_lane *lane = context;
 
-	return lane_plan_batches_of(&lane->reading->lane_plan, number_of(lane),
-				    lane->reading->plan->batch.capacity) -
+	return lane_plan_batches(&lane->reading->lane_plan, number_of(lane),
+				 lane->reading->plan->batch.capacity) -
 	       number;
 }
 
