@@ -59,11 +59,10 @@ struct cutter {
 	/* Records of the piece at hand, with the rest of the one before. */
 	uint64_t taken;
 	uint64_t *rank_bytes; /* [rank_count] */
-	/* [run_count]: the next block of each run, and how many records the
-	 * latest one has: no more can be its rest. */
-	uint32_t *next_block;
-	uint32_t *latest_records;
-	uint64_t rest_records; /* the sum of these */
+	uint32_t *next_block; /* [run_count] */
+	/* What the latest blocks of all runs have: no more can be their rests.
+	 */
+	uint64_t rest_records;
 	uint32_t piece_capacity;
 };
 
@@ -149,13 +148,14 @@ static void begin_piece(struct cutter *cutter)
 static void take_block(struct cutter *cutter, uint32_t block, unsigned run,
 		       unsigned rank)
 {
-	const struct run_block *own = &cutter->plan->index->blocks[block];
+	const struct merge_plan *plan = cutter->plan;
+	const struct run_block *own = &plan->index->blocks[block];
 
 	cutter->taken += own->record_count;
-	cutter->next_block[run]++;
-	cutter->rest_records -= cutter->latest_records[run];
+	if (block > plan->index->runs[plan->first_run + run].first_block)
+		cutter->rest_records -= own[-1].record_count;
 	cutter->rest_records += own->record_count;
-	cutter->latest_records[run] = own->record_count;
+	cutter->next_block[run]++;
 	if (cutter->request->rank_bytes_max)
 		cutter->rank_bytes[rank] += own->stored_bytes;
 }
@@ -216,17 +216,14 @@ static int cut_all(struct merge_plan *plan, const struct merge_request *request,
 	/* One more: calloc(0) may return NULL. */
 	cutter.next_block =
 		calloc((size_t)plan->run_count + 1, sizeof(uint32_t));
-	cutter.latest_records =
-		calloc((size_t)plan->run_count + 1, sizeof(uint32_t));
 	cutter.rank_bytes = calloc(request->rank_count + 1, sizeof(uint64_t));
-	if (!cutter.next_block || !cutter.latest_records || !cutter.rank_bytes)
+	if (!cutter.next_block || !cutter.rank_bytes)
 		error = failure_no_memory(failure);
 	else
 		error = begin_pieces(&cutter, failure);
 	if (error == 0)
 		error = cut(&cutter, failure);
 	free(cutter.next_block);
-	free(cutter.latest_records);
 	free(cutter.rank_bytes);
 	return error;
 }
