@@ -149,7 +149,6 @@ struct external_result {
 	 * the padding to whole pages. */
 	uint64_t plain_bytes, stored_bytes;
 	/* Why CODEC_AUTO has chosen that, if it has. */
-	bool has_verdict;
 	struct codec_verdict verdict;
 	struct external_pass_result passes[EXTERNAL_PASSES];
 	/* The rates that were given, or those of the run's own seconds, and

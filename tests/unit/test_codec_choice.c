@@ -269,7 +269,7 @@ static void open_choice(struct codec_choice *choice)
 	codec_choice_begin_run(choice, GB, 5 * SECOND_NS, SECOND_NS);
 	assert_int_equal(choice->codec.kind, CODEC_NONE);
 	assert_true(choice->is_open);
-	assert_false(choice->has_verdict);
+	assert_int_equal(choice->verdict.sample.plain_bytes, 0);
 }
 
 static void choice__waits_for_a_pace(void **state)
@@ -285,7 +285,7 @@ static void choice__waits_for_a_pace(void **state)
 	codec_choice_begin_run(&choice, GB, 9 * SECOND_NS, 2 * SECOND_NS);
 	assert_false(choice.is_open);
 	assert_int_equal(choice.codec.kind, CODEC_LZ4);
-	assert_true(choice.has_verdict);
+	assert_true(choice.verdict.sample.plain_bytes > 0);
 	assert_true(choice.verdict.lz4.passes[EXTERNAL_RUNS].ns <
 		    choice.verdict.none.passes[EXTERNAL_RUNS].ns);
 	/* It is remembered. */
@@ -318,7 +318,7 @@ static void choice__may_be_sure_at_once(void **state)
 	codec_choice_begin_run(&choice, GB, 5 * SECOND_NS + SECOND_NS / 100,
 			       SECOND_NS + SECOND_NS / 100);
 	assert_true(choice.is_open);
-	assert_false(choice.has_verdict);
+	assert_int_equal(choice.verdict.sample.plain_bytes, 0);
 }
 
 /* CPU time counts from the first run on, as bytes and time do. */

@@ -152,8 +152,6 @@ static void decide(struct codec_choice *choice, uint64_t now_ns,
 	if (is_early && !pays)
 		return;
 	choice->is_open = false;
-	/* codec_pays() fills it all, or nothing. */
-	choice->has_verdict = verdict.sample.plain_bytes > 0;
 	choice->verdict = verdict;
 	if (pays)
 		choice->codec = (struct codec){ .kind = CODEC_LZ4 };

@@ -51,7 +51,7 @@ struct codec_work {
 
 /* What was compared. */
 struct codec_verdict {
-	struct codec_sample sample;
+	struct codec_sample sample; /* of nothing: nothing was */
 	/* What is predicted with CODEC_NONE and with CODEC_LZ4: times alone. */
 	struct external_forecast none, lz4;
 };
@@ -78,8 +78,7 @@ struct codec_choice {
 	bool is_open;	    /* it may change at the next run */
 	unsigned cpu_count;
 	struct codec_work work;
-	struct codec_verdict verdict; /* once has_verdict */
-	bool has_verdict;
+	struct codec_verdict verdict;
 	/* These count while it is open. */
 	struct codec_sample sample;
 	unsigned run_count; /* that have begun */

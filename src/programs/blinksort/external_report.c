@@ -126,7 +126,7 @@ static void print_choice(const struct external_result *result)
 {
 	const struct codec_verdict *verdict = &result->verdict;
 
-	if (!result->has_verdict) {
+	if (verdict->sample.plain_bytes == 0) {
 		printf(", \"compress_choice\": null");
 		return;
 	}
