@@ -98,10 +98,12 @@ static void put_filled(struct pipeline *pipeline, unsigned lane,
 	pthread_mutex_unlock(&pipeline->lock);
 }
 
-/* The other teams are to see a failure. */
-static void wake_all(struct pipeline *pipeline)
+/* NULL: the other teams are to see a failure. */
+static void put_emptied(struct pipeline *pipeline, struct batch *batch)
 {
 	pthread_mutex_lock(&pipeline->lock);
+	if (batch)
+		append(&pipeline->free, batch);
 	pthread_cond_broadcast(&pipeline->changed);
 	pthread_mutex_unlock(&pipeline->lock);
 }
@@ -118,7 +120,7 @@ static void lead_reading(struct pipeline *pipeline, unsigned lane)
 		if (more >= 0)
 			put_filled(pipeline, lane, batch, more);
 	}
-	wake_all(pipeline);
+	put_emptied(pipeline, NULL);
 }
 
 /* Batches of all lanes.  The caller holds the lock. */
@@ -153,25 +155,15 @@ static struct batch *take_to_empty(struct pipeline *pipeline)
 	return batch;
 }
 
-static void put_emptied(struct pipeline *pipeline, struct batch *batch)
-{
-	pthread_mutex_lock(&pipeline->lock);
-	append(&pipeline->free, batch);
-	pthread_cond_broadcast(&pipeline->changed);
-	pthread_mutex_unlock(&pipeline->lock);
-}
-
 static void lead_ordering(struct pipeline *pipeline)
 {
 	const struct pipeline_run *run = pipeline->run;
 	struct batch *batch;
 
-	while ((batch = take_to_empty(pipeline)))
-		if (run->empty(run->context, batch))
-			put_emptied(pipeline, batch);
-		else
-			break;
-	wake_all(pipeline);
+	while ((batch = take_to_empty(pipeline)) &&
+	       run->empty(run->context, batch))
+		put_emptied(pipeline, batch);
+	put_emptied(pipeline, NULL);
 }
 
 /* Whenever a batch has been filled, until all are. */

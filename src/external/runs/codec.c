@@ -100,16 +100,16 @@ void codec_encoder_init(struct codec_encoder *encoder,
 			const struct codec *codec, size_t block_bytes_max,
 			void *memory)
 {
+	size_t bytes = context_bytes(codec, block_bytes_max);
+
 	*encoder = (struct codec_encoder){
 		.codec = *codec,
 		.block_bytes_max = block_bytes_max,
 		.context = memory,
-		.context_bytes = context_bytes(codec, block_bytes_max),
+		.bytes = (uint8_t *)memory + bytes,
 	};
-	encoder->bytes = (uint8_t *)memory + encoder->context_bytes;
 	if (codec->kind == CODEC_ZSTD)
-		encoder->context =
-			ZSTD_initStaticCCtx(memory, encoder->context_bytes);
+		encoder->context = ZSTD_initStaticCCtx(memory, bytes);
 	assert(codec->kind == CODEC_NONE || encoder->context);
 }
 

@@ -40,7 +40,6 @@ struct codec_encoder {
 	uint8_t *bytes; /* what codec_encode() made */
 	size_t block_bytes_max;
 	void *context;
-	size_t context_bytes;
 };
 
 /* Bytes of memory that an encoder takes for blocks of at most so many bytes:

@@ -207,19 +207,21 @@ static void pack_blocks(struct run_sink *run, struct run_sink_slot *slot)
 }
 
 /* The first block of some chunks, for the choice. */
-static void sample_block(const struct run_sink *run, struct run_sink_slot *slot)
+static struct codec_sample sample_block(const struct run_sink *run,
+					const struct run_sink_slot *slot)
 {
 	uint64_t chunk_bytes = run->sink.chunk_bytes;
 	uint32_t block_bytes =
 		run->index->blocks[slot->first_block].record_count *
 		run->index->shape.size;
+	struct codec_sample sample = { 0 };
 
-	slot->sample = (struct codec_sample){ 0 };
 	if (codec_choice_wants(&run->choice,
 			       slot->slot.offset_bytes / chunk_bytes,
 			       DIV_ROUND_UP(run->run_bytes, chunk_bytes)))
 		codec_choice_test(slot->encoder, slot->slot.data, block_bytes,
-				  &slot->sample);
+				  &sample);
+	return sample;
 }
 
 static void put(struct sink *sink, struct sink_slot *sink_slot)
@@ -228,14 +230,15 @@ static void put(struct sink *sink, struct sink_slot *sink_slot)
 	struct run_sink_slot *slot = (struct run_sink_slot *)sink_slot;
 	uint64_t block_bytes =
 		(uint64_t)run->index->block_records * run->index->shape.size;
+	struct codec_sample sample;
 
 	slot->first_block = run->first_block +
 			    (uint32_t)(sink_slot->offset_bytes / block_bytes);
-	sample_block(run, slot);
+	sample = sample_block(run, slot);
 	pack_blocks(run, slot);
 	sink_lock(&run->lock, sink_slot);
 	run->idle_encoders[run->idle_count++] = slot->encoder;
-	codec_choice_add(&run->choice.sample, &slot->sample);
+	codec_choice_add(&run->choice.sample, &sample);
 	run->plain_bytes += sink_slot->length_bytes;
 	run->stored_bytes += slot->stored_bytes;
 	reap_ended(run);

@@ -32,9 +32,7 @@ struct run_sink_slot {
 	uint32_t first_block;
 	uint32_t stored_bytes; /* of all its blocks */
 	uint32_t padded_bytes;
-	/* Set from take() to put(). */
-	struct codec_encoder *encoder;
-	struct codec_sample sample;
+	struct codec_encoder *encoder; /* from take() to put() */
 };
 
 struct run_sink {
