@@ -83,17 +83,14 @@ static struct file_reader *reader_of(const struct source_reader *reader)
 	return &files->readers[reader->worker];
 }
 
+/* What is left of the current batch's share, to be copied or resident, is the
+ * source_walk's. */
 static int open_reader(struct source_reader *reader, uint64_t first_record,
 		       uint64_t record_count, bool resident,
 		       struct failure *failure)
 {
-	struct file_reader *own = reader_of(reader);
-
-	if (!resident) {
-		read_ahead_resume(&own->reads, reader->clock);
-		own->slot = first_record;
-		own->left_records = record_count;
-	}
+	if (!resident)
+		read_ahead_resume(&reader_of(reader)->reads, reader->clock);
 	return source_walk_open(reader, first_record, record_count, resident,
 				failure);
 }
@@ -116,13 +113,14 @@ static int next_run(struct source_reader *reader, struct source_run *run,
 		    struct failure *failure)
 {
 	const struct source *source = reader->source;
+	struct source_walk *walk = source_walk_of(reader);
 	struct file_reader *own = reader_of(reader);
 	uint64_t count;
 	uint8_t *target;
 
-	if (source_walk_of(reader)->is_resident)
+	if (walk->is_resident)
 		return source_walk_next(reader, run);
-	if (own->left_records == 0)
+	if (walk->record_count == 0)
 		return 0;
 	if (own->unit_records == 0) {
 		int error = take_unit(own, failure);
@@ -132,17 +130,17 @@ static int next_run(struct source_reader *reader, struct source_run *run,
 	}
 	count = MIN(own->unit_records,
 		    MAX(1, STEP_BYTES / source->record_size));
-	target = source->base + own->slot * source->record_size;
+	target = source->base + walk->slot * source->record_size;
 	memcpy(target, own->bytes, count * source->record_size);
 	*run = (struct source_run){
-		.slot = own->slot,
+		.slot = walk->slot,
 		.record_count = count,
 		.records = target,
 	};
 	own->bytes += count * source->record_size;
 	own->unit_records -= count;
-	own->slot += count;
-	own->left_records -= count;
+	walk->slot += count;
+	walk->record_count -= count;
 	if (own->unit_records > 0)
 		read_ahead_look(&own->reads);
 	return 1;

@@ -25,11 +25,7 @@ struct file_reader {
 	/* The records that are to be read next, counted over all files, and
 	 * the end of the share that they lie in. */
 	uint64_t ahead_record, ahead_end;
-	uint64_t ahead_batch; /* the number of the batch after that share's */
-	/* What is left of the current batch's share: records that are not
-	 * copied yet, and the slot of the first one. */
-	uint64_t left_records;
-	uint64_t slot;
+	uint64_t ahead_batch;  /* the number of the batch after that share's */
 	const uint8_t *bytes;  /* of the unit at hand */
 	uint64_t unit_records; /* that are left of it */
 };

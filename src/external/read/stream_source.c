@@ -204,14 +204,12 @@ static int64_t read_unit(struct stream_source *streams, struct failure *failure)
 	return got <= 0 ? got : got / source->record_size;
 }
 
-/* The same as read_unit(); *first is the unit's first record in the batch. */
-static int64_t take_unit(struct stream_source *streams, uint64_t *first,
-			 struct failure *failure)
+/* The same as read_unit(), counted. */
+static int64_t take_unit(struct stream_source *streams, struct failure *failure)
 {
 	uint64_t begin_ns = stage_queue_begin(&streams->reads);
 	int64_t count = 0;
 
-	*first = streams->batch_records;
 	if (!streams->has_ended)
 		count = read_unit(streams, failure);
 	if (count > 0)
@@ -231,9 +229,9 @@ static int take_run(struct stream_source *streams, struct source_run *run,
 {
 	int64_t count = (int64_t)streams->peeked_records;
 
-	run->slot = 0;
+	run->slot = count > 0 ? 0 : streams->batch_records;
 	if (count == 0)
-		count = take_unit(streams, &run->slot, failure);
+		count = take_unit(streams, failure);
 	streams->peeked_records = 0;
 	if (count < 0)
 		return (int)count;
@@ -300,7 +298,6 @@ int stream_source_open(struct stream_source *streams, const char *const *paths,
 int64_t stream_source_begin(struct stream_source *streams, struct batch *batch,
 			    struct failure *failure)
 {
-	uint64_t first;
 	int64_t count;
 
 	batch->first_record = streams->record_count;
@@ -310,7 +307,7 @@ int64_t stream_source_begin(struct stream_source *streams, struct batch *batch,
 	streams->source.record_count = batch->capacity;
 	streams->source.slot_count = batch->capacity;
 	pthread_mutex_lock(&streams->lock);
-	count = take_unit(streams, &first, failure);
+	count = take_unit(streams, failure);
 	streams->peeked_records = streams->batch_records;
 	pthread_mutex_unlock(&streams->lock);
 	return count;

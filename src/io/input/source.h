@@ -82,7 +82,7 @@ struct source {
 /* The reader's state as source_walk_open() fills it. */
 struct source_walk {
 	bool is_resident; /* the reader walks over resident records */
-	/* the resident records that are left */
+	/* the records that are left */
 	uint64_t slot, record_count;
 };
 
