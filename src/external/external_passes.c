@@ -190,25 +190,40 @@ static int fill_batch(void *context, unsigned lane, struct batch *batch)
 	return reading_fill(&external->reading, lane, batch);
 }
 
+bool external_wait_for_wave(struct external *external,
+			    struct stage_leader *leader, _Atomic uint32_t *word,
+			    uint32_t value)
+{
+	uint32_t now = atomic_load_explicit(word, memory_order_acquire);
+	uint64_t begin_ns = clock_now_ns();
+
+	while (now <= value && !first_failure_stops(&external->failure)) {
+		thread_pool_wait_while(&external->leaders, word, now);
+		now = atomic_load_explicit(word, memory_order_acquire);
+	}
+	if (leader)
+		stage_leader_add(leader, STAGE_FOR_WAVE,
+				 clock_now_ns() - begin_ns);
+	return !first_failure_stops(&external->failure);
+}
+
 /* The last batch of a lane may be empty. */
 static bool give_away(struct external *external, struct batch *batch)
 {
+	struct given_runs *given = external->given;
 	uint64_t input_count = batch->record_count;
-	uint64_t begin_ns;
-	bool good;
+	uint32_t before;
 
 	if (!external_sort_in_place(external, batch))
 		return false;
 	if (batch->record_count == 0)
 		return true;
-	begin_ns = clock_now_ns();
-	good = given_runs_offer(external->given, batch,
-				external->config->ranks.input_begin +
-					batch->first_record,
-				input_count);
-	stage_leader_add(&external->pipeline.ordering, STAGE_FOR_WAVE,
-			 clock_now_ns() - begin_ns);
-	return good;
+	before = given_runs_offer(given, batch,
+				  external->config->ranks.input_begin +
+					  batch->first_record,
+				  input_count);
+	return external_wait_for_wave(external, &external->pipeline.ordering,
+				      &given->sent, before);
 }
 
 static bool empty_batch(void *context, struct batch *batch)

@@ -19,25 +19,6 @@
 
 /* --- pass 1 --------------------------------------------------------------- */
 
-/* Wait until the caller has raised the word above the value; the leader of a
- * team, which is not NULL then, tells so.  False: the run has failed. */
-static bool wait_for(const struct external_rank *rank,
-		     struct stage_leader *leader, _Atomic uint32_t *word,
-		     uint32_t value)
-{
-	uint32_t now = atomic_load_explicit(word, memory_order_acquire);
-	uint64_t begin_ns = clock_now_ns();
-
-	while (now <= value && !first_failure_stops(&rank->external->failure)) {
-		thread_pool_wait_while(&rank->driver, word, now);
-		now = atomic_load_explicit(word, memory_order_acquire);
-	}
-	if (leader)
-		stage_leader_add(leader, STAGE_FOR_WAVE,
-				 clock_now_ns() - begin_ns);
-	return !first_failure_stops(&rank->external->failure);
-}
-
 /* Runs of other ranks are there as soon as the last wave of the pass is. */
 static bool append_kept(struct external_rank *rank)
 {
@@ -48,7 +29,7 @@ static bool append_kept(struct external_rank *rank)
 	if (!rank->kept)
 		return true;
 	external_begin_pass(external, EXTERNAL_RUNS);
-	if (!wait_for(rank, NULL, &rank->kept_is_over, 0))
+	if (!external_wait_for_wave(external, NULL, &rank->kept_is_over, 0))
 		return false;
 	error = kept_runs_append(rank->kept, &external->runs.index, &failure);
 	return external_good(external, error, &failure);
@@ -224,17 +205,18 @@ const struct outgoing_message *external_rank_send(struct external_rank *rank,
 static int fill(void *context, unsigned lane, struct batch *batch)
 {
 	struct external_rank *rank = context;
-	struct external_merge *merge = &rank->external->merge;
+	struct external *external = rank->external;
+	struct external_merge *merge = &external->merge;
 	uint32_t piece = merge->pieces.next_piece;
 	int more;
 
 	(void)lane;
-	if (!wait_for(rank, &rank->external->pipeline.reading[0],
-		      &rank->given_waves, piece))
+	if (!external_wait_for_wave(external, &external->pipeline.reading[0],
+				    &rank->given_waves, piece))
 		return -1;
 	piece_source_set_received(&merge->pieces,
 				  rank->received_runs[piece % 2]);
-	more = external_fill_piece(rank->external, batch);
+	more = external_fill_piece(external, batch);
 	if (more < 0)
 		return -1;
 	if (merge_plan_is_lead(&merge->plan, piece))
@@ -261,10 +243,11 @@ static bool fits(const struct external_rank *rank, const struct batch *batch)
 static bool empty(void *context, struct batch *batch)
 {
 	struct external_rank *rank = context;
+	struct external *external = rank->external;
 
-	return wait_for(rank, &rank->external->pipeline.ordering,
-			&rank->output_is_open, 0) &&
-	       fits(rank, batch) && external_order(rank->external, batch, NULL);
+	return external_wait_for_wave(external, &external->pipeline.ordering,
+				      &rank->output_is_open, 0) &&
+	       fits(rank, batch) && external_order(external, batch, NULL);
 }
 
 static void drive_merge(void *context, unsigned worker)
@@ -277,7 +260,7 @@ static void drive_merge(void *context, unsigned worker)
 		external_run_merge(external, fill, empty, NULL, rank);
 	/* The sink's slots go with us.  Pieces without records have not waited
 	 * for it. */
-	wait_for(rank, NULL, &rank->output_is_open, 0);
+	external_wait_for_wave(external, NULL, &rank->output_is_open, 0);
 	if (rank->has_part && atomic_load_explicit(&rank->output_is_open,
 						   memory_order_acquire) == 1)
 		external_finish_sink(external, NULL);
@@ -387,7 +370,6 @@ static int prepare(struct external_rank *rank, struct failure *failure)
 	rank->own_given = (struct given_runs){
 		.record_size = external->request.shape.size,
 		.pool = &rank->driver,
-		.failure = &external->failure,
 	};
 	rank->area_bytes = external_plan_area_bytes(
 		&external->plan, external->plan.free_batches);

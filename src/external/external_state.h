@@ -181,6 +181,12 @@ int external_open_scratch(struct external *external, struct failure *failure);
  * Files that are memory take no more than is left of it. */
 int external_begin_scratch(struct external *external, struct failure *failure);
 
+/* Wait until the thread that has the exchange has raised the word above the
+ * value; the leader of a team, which is not NULL then, tells so. */
+bool external_wait_for_wave(struct external *external,
+			    struct stage_leader *leader, _Atomic uint32_t *word,
+			    uint32_t value);
+
 /* Pass 1. */
 bool external_make_runs(struct external *external);
 

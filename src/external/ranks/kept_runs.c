@@ -13,20 +13,14 @@
 
 /* --- what this rank gives ------------------------------------------------- */
 
-bool given_runs_offer(struct given_runs *given, const struct batch *batch,
-		      uint64_t input_record, uint64_t input_count)
+uint32_t given_runs_offer(struct given_runs *given, const struct batch *batch,
+			  uint64_t input_record, uint64_t input_count)
 {
-	uint32_t sent =
-		atomic_load_explicit(&given->sent, memory_order_acquire);
-
 	given->batch = batch;
 	given->input_record = input_record;
 	given->input_count = input_count;
-	atomic_fetch_add_explicit(&given->offered, 1, memory_order_release);
-	while (!first_failure_stops(given->failure) &&
-	       atomic_load_explicit(&given->sent, memory_order_acquire) == sent)
-		thread_pool_wait_while(given->pool, &given->sent, sent);
-	return !first_failure_stops(given->failure);
+	return atomic_fetch_add_explicit(&given->offered, 1,
+					 memory_order_release);
 }
 
 bool given_runs_have(const struct given_runs *given)

@@ -103,8 +103,7 @@ void kept_runs_close(struct kept_runs *kept);
 struct given_runs {
 	/* The owner sets these; all is borrowed. */
 	uint32_t record_size;
-	const struct thread_pool *pool; /* whose functions make threads wait */
-	const struct first_failure *failure; /* the run's */
+	const struct thread_pool *pool; /* whose functions wake threads */
 	/* The leader of the ordering team, before it raises offered. */
 	const struct batch *batch;
 	uint64_t input_record, input_count;
@@ -114,9 +113,9 @@ struct given_runs {
 };
 
 /* The batch is sorted in place, and has records; it had that range of the input
- * of all ranks.  Offer it, and wait.  False: the run has failed. */
-bool given_runs_offer(struct given_runs *given, const struct batch *batch,
-		      uint64_t input_record, uint64_t input_count);
+ * of all ranks.  Returns what `sent` is above when all of it has been sent. */
+uint32_t given_runs_offer(struct given_runs *given, const struct batch *batch,
+			  uint64_t input_record, uint64_t input_count);
 
 /* What follows is for the thread that has the exchange. */
 
