@@ -123,7 +123,7 @@ int external_rank_plan_part(struct external_rank *rank,
 		part->piece_records =
 			external_plan_piece_records(plan, plan->free_batches);
 		part->kernel = external->config->sort->kernel;
-		part->rank_count = rank->rank_count;
+		part->rank_count = external->config->ranks.rank_count;
 		part->piece_count_max = EXTERNAL_RANK_PIECES_MAX;
 		if (!external_open_pieces(external, part))
 			return first_failure_get(&external->failure, failure);
@@ -173,7 +173,7 @@ int external_rank_start_sending(struct external_rank *rank,
 		.index = &external->runs.index,
 		.scratch = &external->runs.scratch,
 		.wants = wants,
-		.rank_count = rank->rank_count,
+		.rank_count = external->config->ranks.rank_count,
 		.wave_count = wave_count,
 		.areas = { rank->areas[0] + rank->slots_bytes, rank->areas[1] },
 		.area_bytes = rank->area_bytes - rank->slots_bytes,
@@ -387,7 +387,6 @@ int external_rank_open(struct external_rank **opened,
 	*opened = NULL;
 	if (!rank)
 		return failure_no_memory(failure);
-	rank->rank_count = config->ranks.rank_count;
 	rank->given = config->ranks.gives_runs ? &rank->own_given : NULL;
 	rank->external = external_new(config, rank->given, failure);
 	if (!rank->external) {

@@ -64,7 +64,6 @@ struct external_rank {
 
 	/* Private. */
 	struct external *external;
-	unsigned rank_count;
 	bool has_part; /* of the merge */
 	/* In both, the caller is worker 0.  Worker 1 of the driver runs the
 	 * passes, that of the sender reads what goes out. */
