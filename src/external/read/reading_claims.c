@@ -47,7 +47,6 @@ static void claim(struct reading_claims *claims, uint64_t count)
 	claims->count++;
 	claims->claimed += count;
 	claims->allowed -= count;
-	claims->left -= count;
 	claims->range_count = input_range_drop_front(
 		claims->ranges, claims->range_count, count);
 }
@@ -128,35 +127,23 @@ uint64_t reading_claims_hold(struct reading_claims *claims)
 	return held;
 }
 
-/* Only what was held is left of our ranges; it has not been claimed by now. */
-static void keep_held(struct reading_claims *claims)
-{
-	struct input_range held = claims->ranges[0];
-
-	held.record_count = claims->allowed;
-	claims->range_count = 0;
-	claims->left = claims->allowed;
-	if (claims->allowed > 0)
-		claims->ranges[claims->range_count++] = held;
-}
-
-static void append(struct reading_claims *claims, struct input_range range)
-{
-	claims->left += range.record_count;
-	claims->range_count =
-		input_range_append(claims->ranges, claims->range_count, range);
-}
-
 void reading_claims_give(struct reading_claims *claims,
 			 const struct input_range *ranges, unsigned count,
 			 bool is_final)
 {
+	struct input_range held;
+
 	assert(count <= READING_RANGES_MAX);
 	pthread_mutex_lock(&claims->lock);
 	assert(claims->allowed <= claims->capacity);
-	keep_held(claims);
+	/* Only what was held is left of our ranges; it has not been claimed by
+	 * now. */
+	held = claims->ranges[0];
+	held.record_count = claims->allowed;
+	claims->range_count = input_range_append(claims->ranges, 0, held);
 	for (unsigned r = 0; r < count; r++)
-		append(claims, ranges[r]);
+		claims->range_count = input_range_append(
+			claims->ranges, claims->range_count, ranges[r]);
 	claims->allowed = UINT64_MAX;
 	claims->is_final = is_final;
 	pthread_cond_broadcast(&claims->changed);

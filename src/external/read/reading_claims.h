@@ -31,7 +31,6 @@ struct reading_claims {
 	/* Written with the lock held. */
 	struct input_range ranges[2 * READING_RANGES_MAX];
 	unsigned range_count;
-	uint64_t left;	  /* records of all ranges */
 	uint64_t allowed; /* that may be claimed until more is given */
 	bool is_final;	  /* no range will be given any more */
 	bool has_stopped; /* the run has failed */
