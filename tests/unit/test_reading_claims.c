@@ -21,12 +21,10 @@
 #define CAPACITY 10
 
 static struct reading_claims claims;
-static struct batch_deal deal;
 
 static void begin(void)
 {
 	reading_claims_open(&claims, CAPACITY);
-	deal = reading_claims_deal(&claims);
 }
 
 static void expect_batch(uint64_t number, bool waits, uint64_t first,
@@ -34,7 +32,7 @@ static void expect_batch(uint64_t number, bool waits, uint64_t first,
 {
 	struct input_range batch;
 
-	assert_true(deal.batch(deal.context, number, waits, &batch));
+	assert_true(reading_claims_batch(&claims, number, waits, &batch));
 	assert_int_equal(batch.first_record, first);
 	assert_int_equal(batch.record_count, count);
 }
@@ -43,7 +41,7 @@ static bool is_known(uint64_t number)
 {
 	struct input_range batch;
 
-	return deal.batch(deal.context, number, false, &batch);
+	return reading_claims_batch(&claims, number, false, &batch);
 }
 
 static void give(uint64_t first, uint64_t count, bool is_final)
@@ -60,19 +58,19 @@ static void reading_claims__batch_by_batch(void **state)
 	begin();
 	assert_false(is_known(0));
 	reading_claims_give(&claims, ranges, 2, true);
-	assert_int_equal(deal.left(deal.context, 0), 4);
+	assert_int_equal(reading_claims_left(&claims, 0), 4);
 	expect_batch(0, false, 100, 10);
 	/* Workers are no more than a batch ahead of the leader. */
 	assert_false(is_known(1));
 	expect_batch(0, true, 100, 10);
 	expect_batch(1, false, 110, 10);
 	expect_batch(1, true, 110, 10);
-	assert_int_equal(deal.left(deal.context, 2), 2);
+	assert_int_equal(reading_claims_left(&claims, 2), 2);
 	expect_batch(2, true, 120, 5);
 	expect_batch(3, true, 500, 10);
-	assert_false(
-		deal.batch(deal.context, 4, true, &(struct input_range){ 0 }));
-	assert_int_equal(deal.left(deal.context, 4), 0);
+	assert_false(reading_claims_batch(&claims, 4, true,
+					  &(struct input_range){ 0 }));
+	assert_int_equal(reading_claims_left(&claims, 4), 0);
 	reading_claims_close(&claims);
 }
 
@@ -84,7 +82,7 @@ static void reading_claims__hold(void **state)
 	begin();
 	assert_int_equal(reading_claims_hold(&claims), 0);
 	give(0, 35, false);
-	assert_int_equal(deal.left(deal.context, 0), UINT64_MAX);
+	assert_int_equal(reading_claims_left(&claims, 0), UINT64_MAX);
 	expect_batch(0, true, 0, 10);
 	assert_int_equal(reading_claims_hold(&claims), 20);
 	expect_batch(1, true, 10, 10);
@@ -103,8 +101,8 @@ static void reading_claims__hold(void **state)
 	give(90, 10, true);
 	expect_batch(4, true, 80, 10);
 	expect_batch(5, true, 90, 10);
-	assert_false(
-		deal.batch(deal.context, 6, true, &(struct input_range){ 0 }));
+	assert_false(reading_claims_batch(&claims, 6, true,
+					  &(struct input_range){ 0 }));
 	reading_claims_close(&claims);
 }
 
@@ -130,7 +128,7 @@ static void *lead(void *context)
 	uint64_t number = 0;
 
 	leader->is_good = true;
-	while (deal.batch(deal.context, number, true, &batch)) {
+	while (reading_claims_batch(&claims, number, true, &batch)) {
 		struct input_range ahead;
 
 		leader->is_good = leader->is_good &&
@@ -140,7 +138,7 @@ static void *lead(void *context)
 		leader->count += batch.record_count;
 		number++;
 		if (number % 3 == 0)
-			deal.batch(deal.context, number, false, &ahead);
+			reading_claims_batch(&claims, number, false, &ahead);
 		if (number % 4 == 0)
 			nap(number * 7919);
 	}

@@ -31,15 +31,14 @@ static void begin_share(struct file_reader *reader,
 static bool find_ahead(struct file_reader *reader)
 {
 	const struct file_source *files = reader->source;
-	const struct batch_deal *deal = &files->deal;
 	struct input_range batch;
 
 	if (reader->ahead_record == reader->ahead_end &&
 	    reader->ahead_batch + 1 < files->next_batch)
 		reader->ahead_batch = files->next_batch - 1;
 	while (reader->ahead_record == reader->ahead_end) {
-		if (!deal->batch(deal->context, reader->ahead_batch, false,
-				 &batch))
+		if (!files->deal(files->deal_context, reader->ahead_batch,
+				 false, &batch))
 			return false;
 		reader->ahead_batch++;
 		begin_share(reader, &batch);
@@ -188,8 +187,7 @@ uint64_t file_source_begin(struct file_source *files, struct batch *batch)
 {
 	struct input_range next;
 
-	if (!files->deal.batch(files->deal.context, files->next_batch, true,
-			       &next))
+	if (!files->deal(files->deal_context, files->next_batch, true, &next))
 		return 0;
 	files->next_batch++;
 	batch->first_record = next.first_record;

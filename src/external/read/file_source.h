@@ -33,7 +33,8 @@ struct file_reader {
 struct file_source {
 	/* The owner sets these before file_source_open(). */
 	const struct input *input; /* open; read directly if it is so chosen */
-	struct batch_deal deal;
+	batch_deal_fn *deal;
+	void *deal_context;
 	unsigned worker_count;
 	/* Which bytes of each record are read; 0 and record_size: all. */
 	uint32_t span_offset, span_bytes;

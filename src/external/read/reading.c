@@ -234,29 +234,16 @@ static void set_counts(struct reading *reading, unsigned number)
 					reading->config->shape.size);
 }
 
-static unsigned number_of(const struct reading_lane *lane)
-{
-	return (unsigned)(lane - lane->reading->lane);
-}
-
 static bool batch_of_lane(void *context, uint64_t number, bool waits,
 			  struct input_range *batch)
 {
 	const struct reading_lane *lane = context;
+	const struct reading *reading = lane->reading;
 
 	(void)waits;
-	return lane_plan_batch(&lane->reading->lane_plan, number_of(lane),
-			       lane->reading->plan->batch.capacity, number,
-			       batch);
-}
-
-static uint64_t left_of_lane(void *context, uint64_t number)
-{
-	const struct reading_lane *lane = context;
-
-	return lane_plan_batches(&lane->reading->lane_plan, number_of(lane),
-				 lane->reading->plan->batch.capacity) -
-	       number;
+	return lane_plan_batch(&reading->lane_plan,
+			       (unsigned)(lane - reading->lane),
+			       reading->plan->batch.capacity, number, batch);
 }
 
 static int open_files(struct reading *reading, unsigned number, uint8_t *memory,
@@ -268,19 +255,18 @@ static int open_files(struct reading *reading, unsigned number, uint8_t *memory,
 
 	lane->files = (struct file_source){
 		.input = &reading->input,
-		.deal = {
-			.context = lane,
-			.batch = batch_of_lane,
-			.left = left_of_lane,
-		},
+		.deal = batch_of_lane,
+		.deal_context = lane,
 		.worker_count = count_readers(reading, number),
 		.span_offset = plan->way == EXTERNAL_BY_KEYS
 				       ? reading->config->shape.keys.begin
 				       : 0,
 		.span_bytes = plan->batch.shape.size,
 	};
-	if (reading->kind == READING_SHARED)
-		lane->files.deal = reading_claims_deal(&reading->claims);
+	if (reading->kind == READING_SHARED) {
+		lane->files.deal = reading_claims_batch;
+		lane->files.deal_context = &reading->claims;
+	}
 	return file_source_open(
 		&lane->files,
 		memory + first_reader(reading, number) * reader_bytes,
@@ -419,14 +405,18 @@ static void bring_in(struct reading *reading, struct reading_lane *lane,
 
 /* The last batch is known as such: else the other team would empty one for the
  * sake of a batch that gets no record. */
-int reading_to_come(const struct reading *reading, unsigned number)
+int reading_to_come(struct reading *reading, unsigned number)
 {
-	const struct file_source *files = &reading->lane[number].files;
-	uint64_t left;
+	uint64_t next = reading->lane[number].files.next_batch, left;
 
 	if (reading->kind == READING_STREAMS)
 		return reading->streams.has_ended ? 0 : PIPELINE_MORE;
-	left = files->deal.left(files->deal.context, files->next_batch);
+	if (reading->kind == READING_SHARED)
+		left = reading_claims_left(&reading->claims, next);
+	else
+		left = lane_plan_batches(&reading->lane_plan, number,
+					 reading->plan->batch.capacity) -
+		       next;
 	return left == UINT64_MAX ? PIPELINE_MORE
 				  : (int)MIN(left, PIPELINE_MORE - 1);
 }

@@ -109,7 +109,7 @@ int reading_begin(struct reading *reading, const struct record_shape *key_shape,
 int reading_fill(struct reading *reading, unsigned lane, struct batch *batch);
 
 /* How many batches of the lane are not begun yet, or PIPELINE_MORE. */
-int reading_to_come(const struct reading *reading, unsigned lane);
+int reading_to_come(struct reading *reading, unsigned lane);
 
 /* The pass has ended, or has not begun: the lanes' threads and sources go.  The
  * pools still tell their number of workers, for the batches that these have

@@ -59,8 +59,8 @@ static void wait_for_ranges(struct reading_claims *claims)
 	claims->waits_since_ns = 0;
 }
 
-static bool batch_of_claims(void *context, uint64_t number, bool waits,
-			    struct input_range *batch)
+bool reading_claims_batch(void *context, uint64_t number, bool waits,
+			  struct input_range *batch)
 {
 	struct reading_claims *claims = context;
 	bool is_known;
@@ -87,9 +87,8 @@ static bool batch_of_claims(void *context, uint64_t number, bool waits,
 	return is_known;
 }
 
-static uint64_t left_of_claims(void *context, uint64_t number)
+uint64_t reading_claims_left(struct reading_claims *claims, uint64_t number)
 {
-	struct reading_claims *claims = context;
 	uint64_t left;
 
 	pthread_mutex_lock(&claims->lock);
@@ -101,15 +100,6 @@ static uint64_t left_of_claims(void *context, uint64_t number)
 		left = UINT64_MAX;
 	pthread_mutex_unlock(&claims->lock);
 	return left;
-}
-
-struct batch_deal reading_claims_deal(struct reading_claims *claims)
-{
-	return (struct batch_deal){
-		.context = claims,
-		.batch = batch_of_claims,
-		.left = left_of_claims,
-	};
 }
 
 /* --- the caller's thread -------------------------------------------------- */

@@ -47,8 +47,12 @@ struct reading_claims {
 void reading_claims_open(struct reading_claims *claims, uint64_t capacity);
 void reading_claims_close(struct reading_claims *claims);
 
-/* What a lane fills its batches with; borrowed until the claims are closed. */
-struct batch_deal reading_claims_deal(struct reading_claims *claims);
+/* What a lane fills its batches with: context is the claims. */
+batch_deal_fn reading_claims_batch;
+
+/* How many batches there are from this number on; UINT64_MAX: that is not known
+ * yet. */
+uint64_t reading_claims_left(struct reading_claims *claims, uint64_t number);
 
 /* The ranks are about to divide the rest.  Returns how many records are ours by
  * then, in all: those claimed already, and one batch if none of these is still

@@ -33,19 +33,14 @@ unsigned input_range_order(struct input_range *ranges, unsigned count);
 
 /* Which records the batches of a lane get.  That is known before the pass, from
  * the files (reading.c); or only when a batch is to be filled, of an input that
- * several ranks share (reading_claims.h). */
-struct batch_deal {
-	void *context;
-	/* The records of the batch with this number, from 0 on: true, with
-	 * *batch filled.  False: there is no such batch, or, unless the caller
-	 * waits for that to be decided, it is not known yet.  The leader of the
-	 * lane waits, for one batch after the other.  Its workers do not; they
-	 * ask for the leader's last batch and those behind it. */
-	bool (*batch)(void *context, uint64_t number, bool waits,
-		      struct input_range *batch);
-	/* How many batches there are from this number on; UINT64_MAX: that is
-	 * not known yet. */
-	uint64_t (*left)(void *context, uint64_t number);
-};
+ * several ranks share (reading_claims.h).
+ *
+ * The records of the batch with this number, from 0 on: true, with *batch
+ * filled.  False: there is no such batch, or, unless the caller waits for that
+ * to be decided, it is not known yet.  The leader of the lane waits, for one
+ * batch after the other.  Its workers do not; they ask for the leader's last
+ * batch and those behind it. */
+typedef bool batch_deal_fn(void *context, uint64_t number, bool waits,
+			   struct input_range *batch);
 
 #endif /* INPUT_RANGE_H */
