@@ -295,8 +295,9 @@ static void sample_piece(const struct external *external, struct batch *batch)
 	splitters_set_shape(&batch->splitters, &external->request.shape);
 }
 
-int external_fill_piece(struct external *external, struct batch *batch)
+int external_fill_piece(void *context, unsigned lane, struct batch *batch)
 {
+	struct external *external = context;
 	struct external_merge *merge = &external->merge;
 	struct piece_source *pieces = &merge->pieces;
 	const struct bucketing_config config = {
@@ -305,6 +306,7 @@ int external_fill_piece(struct external *external, struct batch *batch)
 		.serve_context = external,
 	};
 
+	(void)lane;
 	if (!piece_source_begin(pieces, batch)) {
 		batch->record_count = 0;
 		return 0;
@@ -318,12 +320,6 @@ int external_fill_piece(struct external *external, struct batch *batch)
 	atomic_store_explicit(&merge->read_pieces, pieces->next_piece,
 			      memory_order_release);
 	return (int)(merge->plan.piece_count - pieces->next_piece);
-}
-
-static int fill_piece(void *context, unsigned lane, struct batch *batch)
-{
-	(void)lane;
-	return external_fill_piece(context, batch);
 }
 
 /* --- giving room back ----------------------------------------------------- */
@@ -521,7 +517,7 @@ static bool merge_runs(struct external *external, unsigned first,
 	external_begin_pass(external, into ? EXTERNAL_MERGES : EXTERNAL_OUTPUT);
 	/* What is still being written belongs to this pass. */
 	good = external_open_pieces(external, &request) &&
-	       external_run_merge(external, fill_piece, empty_piece,
+	       external_run_merge(external, external_fill_piece, empty_piece,
 				  is_room_short(external) ? tidy : NULL,
 				  external) &&
 	       external_finish_sink(external, into);

@@ -210,13 +210,12 @@ static int fill(void *context, unsigned lane, struct batch *batch)
 	uint32_t piece = merge->pieces.next_piece;
 	int more;
 
-	(void)lane;
 	if (!external_wait_for_wave(external, &external->pipeline.reading[0],
 				    &rank->given_waves, piece))
 		return -1;
 	piece_source_set_received(&merge->pieces,
 				  rank->received_runs[piece % 2]);
-	more = external_fill_piece(external, batch);
+	more = external_fill_piece(external, lane, batch);
 	if (more < 0)
 		return -1;
 	if (merge_plan_is_lead(&merge->plan, piece))

@@ -212,9 +212,9 @@ bool external_open_pieces(struct external *external,
 			  const struct merge_request *request);
 void external_close_pieces(struct external_merge *merge);
 
-/* The leader of the reading team: bring the next piece into the batch.  Returns
- * what pipeline_fill_fn does. */
-int external_fill_piece(struct external *external, struct batch *batch);
+/* The leader of the reading team: bring the next piece into the batch.  The
+ * context is the sort. */
+pipeline_fill_fn external_fill_piece;
 
 /* Merge through the free batches of the pipeline. */
 bool external_run_merge(struct external *external, pipeline_fill_fn *fill,
