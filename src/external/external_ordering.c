@@ -11,13 +11,16 @@
 int external_start_ordering(struct external *external, struct failure *failure)
 {
 	struct external_ordering *ordering = &external->ordering;
+	unsigned workers = external->request.worker_count;
+	int error = sort_trace_add_lanes(&ordering->trace, workers,
+					 SORT_TRACE_SPANS_MAX, failure);
 
 	ordering->wiring = external->reading.wiring;
 	ordering->wiring.pool = &ordering->pool;
 	ordering->wiring.trace = &ordering->trace;
-	return thread_pool_start_beside(&ordering->pool,
-					external->request.worker_count,
-					&external->topology, failure);
+	return error ? error
+		     : thread_pool_start_beside(&ordering->pool, workers,
+						&external->topology, failure);
 }
 
 void external_lay_out_ordering(struct external *external)

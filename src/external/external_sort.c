@@ -263,45 +263,40 @@ static int begin_output(struct external *external, struct failure *failure)
 
 /* --- timelines ------------------------------------------------------------ */
 
-/* Each team has lanes of its own, and the ordering team has the file. */
-static int open_traces(struct external *external, struct failure *failure)
+static struct trace_process process_of(const char *name, uint64_t origin_ns,
+				       const struct sort_trace *trace)
 {
-	struct sort_trace *ordering = &external->ordering.trace;
-	unsigned workers = external->request.worker_count;
-	int error =
-		sort_trace_open(ordering, &external->ordering.destination.files,
-				&external->reading.input, failure);
-
-	if (error == 0)
-		error = sort_trace_add_lanes(&external->reading.trace, workers,
-					     SORT_TRACE_SPANS_MAX, failure);
-	if (error == 0)
-		error = sort_trace_add_lanes(ordering, workers,
-					     SORT_TRACE_SPANS_MAX, failure);
-	return error;
+	return (struct trace_process){
+		.name = name,
+		.origin_ns = origin_ns,
+		.lanes = trace->lanes,
+		.lane_count = trace->lane_count,
+	};
 }
 
+/* Each team has lanes of its own, and the ordering team has the file. */
 static int write_trace(const struct external *external, uint64_t origin_ns,
 		       struct failure *failure)
 {
+	static const char *const names[] = { "read device 1", "read device 2",
+					     "read device 3", "read device 4" };
 	const struct reading *reading = &external->reading;
 	const struct sort_trace *ordering = &external->ordering.trace;
 	struct trace_process teams[3 + LANES_MAX] = {
 		{ .name = "blinksort",
 		  .origin_ns = origin_ns,
 		  .flows = flow_counted() },
-		{ .name = "read",
-		  .origin_ns = origin_ns,
-		  .lanes = reading->trace.lanes,
-		  .lane_count = reading->trace.lane_count },
-		{ .name = "order and write",
-		  .origin_ns = origin_ns,
-		  .lanes = ordering->lanes,
-		  .lane_count = ordering->lane_count },
+		process_of("read", origin_ns, &reading->trace),
+		process_of("order and write", origin_ns, ordering),
 	};
-	unsigned count = reading_traces(reading, origin_ns, teams + 3);
+	unsigned count = 3;
 
-	return sort_trace_write(ordering, teams, 3 + count, failure);
+	_Static_assert(ARRAY_LEN(names) == LANES_MAX, "each lane has a name");
+	for (unsigned l = 0; reading->lane_count > 1 && l < reading->lane_count;
+	     l++)
+		teams[count++] = process_of(names[l], origin_ns,
+					    &reading->lane[l].own_trace);
+	return sort_trace_write(ordering, teams, count, failure);
 }
 
 /* --- running -------------------------------------------------------------- */
@@ -362,7 +357,9 @@ int external_prepare(struct external *external, struct failure *failure)
 					 external->reading.input.record_count,
 					 failure);
 	if (error == 0)
-		error = open_traces(external, failure);
+		error = sort_trace_open(&external->ordering.trace,
+					&external->ordering.destination.files,
+					&external->reading.input, failure);
 	if (error == 0)
 		error = start_threads(external, failure);
 	if (error == 0)
@@ -512,7 +509,6 @@ struct external *external_new(const struct external_config *config,
 	external->reading.serve = external_serve;
 	external->reading.serve_context = external;
 	external->reading.leaders = external->pipeline.reading;
-	sort_trace_init(&external->reading.trace, config->sort->trace_path);
 	sort_trace_init(&external->ordering.trace, config->sort->trace_path);
 	pipeline_init(&external->pipeline, &external->leaders,
 		      &external->failure);

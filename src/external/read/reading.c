@@ -122,10 +122,27 @@ static unsigned count_readers(const struct reading *reading, unsigned lane)
 	return first_reader(reading, lane + 1) - first_reader(reading, lane);
 }
 
-/* They run on the CPUs behind those of the lanes before. */
-static int start_readers(struct reading *reading, unsigned number,
-			 struct failure *failure)
+/* The threads of a team, and its timeline. */
+static int start_team(const struct sort_wiring *wiring, const char *trace_path,
+		      unsigned worker_count, const struct topology *topology,
+		      struct failure *failure)
 {
+	int error;
+
+	sort_trace_init(wiring->trace, trace_path);
+	error = sort_trace_add_lanes(wiring->trace, worker_count,
+				     SORT_TRACE_SPANS_MAX, failure);
+	return error ? error
+		     : thread_pool_start_beside(wiring->pool, worker_count,
+						topology, failure);
+}
+
+/* One of several lanes has a team of its own, on the CPUs behind those of the
+ * lanes before. */
+static int start_lane(struct reading *reading, unsigned number,
+		      struct failure *failure)
+{
+	struct reading_lane *lane = &reading->lane[number];
 	const struct topology *all = reading->topology;
 	unsigned first = first_reader(reading, number);
 	unsigned worker_count = count_readers(reading, number);
@@ -134,19 +151,6 @@ static int start_readers(struct reading *reading, unsigned number,
 		.node_count = 1,
 		.unpinned = all->unpinned,
 	};
-
-	for (unsigned i = 0; i < own.cpu_count; i++)
-		own.cpus[i] = all->cpus[(first + i) % all->cpu_count];
-	return thread_pool_start_beside(&reading->lane[number].own_readers,
-					worker_count, &own, failure);
-}
-
-/* One of several lanes has readers and a timeline of its own. */
-static int start_lane(struct reading *reading, unsigned number,
-		      struct failure *failure)
-{
-	struct reading_lane *lane = &reading->lane[number];
-	int error;
 
 	lane->reading = reading;
 	lane->wiring = reading->wiring;
@@ -157,25 +161,23 @@ static int start_lane(struct reading *reading, unsigned number,
 		return 0;
 	lane->wiring.pool = &lane->own_readers;
 	lane->wiring.trace = &lane->own_trace;
-	sort_trace_init(&lane->own_trace, reading->config->trace_path);
-	error = sort_trace_add_lanes(&lane->own_trace,
-				     count_readers(reading, number),
-				     SORT_TRACE_SPANS_MAX, failure);
-	if (error)
-		return error;
-	return start_readers(reading, number, failure);
+	for (unsigned i = 0; i < own.cpu_count; i++)
+		own.cpus[i] = all->cpus[(first + i) % all->cpu_count];
+	return start_team(&lane->wiring, reading->config->trace_path,
+			  worker_count, &own, failure);
 }
 
 int reading_start(struct reading *reading, unsigned worker_count,
 		  struct failure *failure)
 {
-	int error = thread_pool_start_beside(&reading->readers, worker_count,
-					     reading->topology, failure);
+	int error;
 
 	reading->wiring.shape = reading->plan->batch.shape;
 	reading->wiring.kernel = reading->config->kernel;
 	reading->wiring.pool = &reading->readers;
 	reading->wiring.trace = &reading->trace;
+	error = start_team(&reading->wiring, reading->config->trace_path,
+			   worker_count, reading->topology, failure);
 	for (unsigned l = 0; l < reading->lane_count && error == 0; l++)
 		error = start_lane(reading, l, failure);
 	return error;
@@ -456,28 +458,6 @@ int reading_fill(struct reading *reading, unsigned number, struct batch *batch)
 }
 
 /* --- the end -------------------------------------------------------------- */
-
-unsigned reading_traces(const struct reading *reading, uint64_t origin_ns,
-			struct trace_process *processes)
-{
-	static const char *const names[] = { "read device 1", "read device 2",
-					     "read device 3", "read device 4" };
-
-	_Static_assert(ARRAY_LEN(names) == LANES_MAX, "each lane has a name");
-	if (reading->lane_count == 1)
-		return 0;
-	for (unsigned l = 0; l < reading->lane_count; l++) {
-		const struct sort_trace *trace = &reading->lane[l].own_trace;
-
-		processes[l] = (struct trace_process){
-			.name = names[l],
-			.origin_ns = origin_ns,
-			.lanes = trace->lanes,
-			.lane_count = trace->lane_count,
-		};
-	}
-	return reading->lane_count;
-}
 
 void reading_end(struct reading *reading)
 {

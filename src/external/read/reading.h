@@ -116,11 +116,6 @@ int reading_to_come(struct reading *reading, unsigned lane);
  * filled. */
 void reading_end(struct reading *reading);
 
-/* The timelines of several lanes, as processes.  Returns how many processes
- * there are, at most LANES_MAX. */
-unsigned reading_traces(const struct reading *reading, uint64_t origin_ns,
-			struct trace_process *processes);
-
 /* No thread, file or timeline is left.  Safe on a zeroed one. */
 void reading_close(struct reading *reading);
 
