@@ -14,16 +14,6 @@
 
 /* --- what is wanted ------------------------------------------------------- */
 
-static uint64_t stored_bytes(const struct run_index *index, uint32_t block,
-			     uint32_t end)
-{
-	uint64_t bytes = 0;
-
-	for (; block < end; block++)
-		bytes += index->blocks[block].stored_bytes;
-	return bytes;
-}
-
 static uint32_t block_of(const struct outgoing_wants *wants, unsigned run_count,
 			 uint32_t piece, unsigned run)
 {
@@ -45,7 +35,8 @@ static bool piece_is_good(const struct outgoing_wants *wants,
 
 		if (to < from || to > end[r])
 			return false;
-		bytes += stored_bytes(index, from, to);
+		for (uint32_t b = from; b < to; b++)
+			bytes += index->blocks[b].stored_bytes;
 	}
 	return bytes <= bytes_max;
 }
@@ -84,11 +75,6 @@ static uint32_t piece_begin(const struct outgoing *outgoing, unsigned rank,
 
 /* --- what is read ahead --------------------------------------------------- */
 
-static bool is_resident(const struct outgoing *outgoing, unsigned run)
-{
-	return outgoing->request.index->runs[run].resident != NULL;
-}
-
 /* Step to the beginning of the next run's blocks. */
 static void step_to_range(const struct outgoing *outgoing,
 			  struct outgoing_cursor *ahead)
@@ -108,12 +94,13 @@ static void step_to_range(const struct outgoing *outgoing,
  * False: there is none. */
 static bool find_ahead(struct outgoing *outgoing, uint32_t *end)
 {
+	const struct run *runs = outgoing->request.index->runs;
 	struct outgoing_cursor *ahead = &outgoing->ahead;
 
 	while (ahead->wave < outgoing->request.wave_count) {
 		*end = piece_begin(outgoing, ahead->rank, ahead->wave + 1,
 				   ahead->run);
-		if (ahead->block < *end && !is_resident(outgoing, ahead->run))
+		if (ahead->block < *end && !runs[ahead->run].resident)
 			return true;
 		step_to_range(outgoing, ahead);
 	}
