@@ -321,20 +321,11 @@ static uint64_t process_bytes(const struct external_plan *plan,
 static uint64_t orderer_bytes(const struct external_plan *plan,
 			      const struct external_request *request)
 {
-	struct plan tables;
-	struct plan_request wanted = {
-		.shape = request->shape,
-		.record_count = plan->batch.capacity,
-		.slot_count = plan->batch.capacity,
-		.worker_count = request->worker_count,
-		.chunk_bytes_max = PAGE_BYTES,
-	};
+	struct plan tables = batch_plan(&plan->batch);
 	size_t chunk_bytes =
 		MAX(plan->run_chunk_bytes, plan->output_chunk_bytes);
 	uint64_t entries = plan_chunk_entries(chunk_bytes, request->shape.size);
 
-	if (plan_make(&tables, &wanted) < 0)
-		return UINT64_MAX / 2;
 	return tables.list_count * 8 + plan->batch.capacity * 8 +
 	       request->worker_count * entries * 8 +
 	       plan->lane_count *
@@ -529,6 +520,13 @@ static void plan_key_requests(struct external_plan *plan,
 		MIN(KEYS_READ_DEPTH, KEYS_READ_BYTES / plan->read_slot_bytes));
 }
 
+/* What keys that are read by themselves cost: two reads for each record. */
+static double cost_of_keys(const struct external_request *request)
+{
+	return (2.0 * seek_bytes(request) + 2 * PAGE_BYTES) /
+	       request->shape.size;
+}
+
 /* False: the keys do not fit into memory, or what they take is not known. */
 static bool try_keys(struct external_plan *plan,
 		     const struct external_request *request)
@@ -553,6 +551,7 @@ static bool try_keys(struct external_plan *plan,
 		.run_count = 1,
 		.piece_count = 1,
 		.read_bytes = request->shape.size,
+		.cost = cost_of_keys(request),
 	};
 	plan_key_requests(plan, request);
 	plan->batch_bytes = ROUND_UP(batch_bytes(&plan->batch), PAGE_BYTES);
@@ -560,13 +559,6 @@ static bool try_keys(struct external_plan *plan,
 	plan->memory_bytes = request->memory_bytes - fixed;
 	fixed += staging_bytes(plan, request) + orderer_bytes(plan, request);
 	return fixed + plan->batch_bytes <= request->memory_bytes;
-}
-
-/* What keys that are read by themselves cost: two reads for each record. */
-static double cost_of_keys(const struct external_request *request)
-{
-	return (2.0 * seek_bytes(request) + 2 * PAGE_BYTES) /
-	       request->shape.size;
 }
 
 /* --- small records -------------------------------------------------------- */
@@ -710,10 +702,8 @@ int external_plan_make(struct external_plan *plan,
 				found = true;
 			}
 		}
-	if (try_keys(&keys, request) &&
-	    (!found || cost_of_keys(request) < plan->cost)) {
+	if (try_keys(&keys, request) && (!found || keys.cost < plan->cost)) {
 		*plan = keys;
-		plan->cost = cost_of_keys(request);
 		return 0;
 	}
 	if (!found)

@@ -31,6 +31,13 @@ static struct plan plan_of(const struct plan_request *tables)
 	return plan;
 }
 
+struct plan batch_plan(const struct batch_request *request)
+{
+	const struct plan_request tables = tables_of(request);
+
+	return plan_of(&tables);
+}
+
 static uint64_t key_span(const struct record_shape *shape)
 {
 	return shape->keys.end - shape->keys.begin;
@@ -94,11 +101,10 @@ uint64_t batch_capacity(const struct batch_request *request, uint64_t bytes)
 
 void batch_lay_out(struct batch *batch, const struct batch_request *request)
 {
-	const struct plan_request tables = tables_of(request);
 	struct arena *arena = &batch->memory;
 
 	arena->used_bytes = 0;
-	batch->plan = plan_of(&tables);
+	batch->plan = batch_plan(request);
 	batch->capacity = request->capacity;
 	batch->record_count = 0;
 	batch->next = NULL;

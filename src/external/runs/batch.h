@@ -35,8 +35,9 @@ struct batch_request {
 	uint64_t capacity;
 };
 
-/* Bytes of memory that such a batch takes, at most; and the largest capacity
- * that so many bytes suffice for, or 0. */
+/* The plan of its tables; bytes of memory that such a batch takes, at most; and
+ * the largest capacity that so many bytes suffice for, or 0. */
+struct plan batch_plan(const struct batch_request *request);
 uint64_t batch_bytes(const struct batch_request *request);
 uint64_t batch_capacity(const struct batch_request *request, uint64_t bytes);
 
