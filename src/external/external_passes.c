@@ -173,16 +173,6 @@ void external_count_runs(struct external *external)
 
 /* --- pass 1 ------------------------------------------------------------- */
 
-static bool begin_reading(struct external *external)
-{
-	struct reading *reading = &external->reading;
-	struct failure failure;
-	int error = reading_begin(reading, &external->runs.index.key_shape,
-				  external->read_memory, &failure);
-
-	return external_good(external, error, &failure);
-}
-
 static int fill_batch(void *context, unsigned lane, struct batch *batch)
 {
 	struct external *external = context;
@@ -247,12 +237,17 @@ bool external_make_runs(struct external *external)
 			lane_count + (plan->batch_count > lane_count + 2),
 		.free_at_end = plan->way == EXTERNAL_BY_KEYS ? 0 : 1,
 	};
+	struct failure failure;
 	bool good;
+	int error;
 
 	if (external->given)
 		run.free_at_end = plan->batch_count;
 	external_begin_pass(external, EXTERNAL_RUNS);
-	good = begin_reading(external);
+	error = reading_begin(&external->reading,
+			      &external->runs.index.key_shape,
+			      external->read_memory, &failure);
+	good = external_good(external, error, &failure);
 	for (unsigned l = 0; good && l < lane_count; l++)
 		run.to_come[l] = reading_to_come(&external->reading, l);
 	good = good && pipeline_run(&external->pipeline, &run) &&
@@ -617,14 +612,6 @@ static bool keep_rest(struct external *external)
 	return true;
 }
 
-static bool order_runs(struct external *external)
-{
-	struct failure failure;
-	int error = run_index_order(&external->runs.index, &failure);
-
-	return external_good(external, error, &failure);
-}
-
 /* How many runs one merge may have, unless the ranks have agreed on that. */
 static unsigned find_runs_max(const struct external *external, unsigned agreed)
 {
@@ -642,7 +629,9 @@ bool external_settle_runs(struct external *external, unsigned free_count,
 			  unsigned agreed)
 {
 	const struct pipeline *pipeline = &external->pipeline;
+	struct failure failure;
 	bool good = true;
+	int error;
 
 	external_begin_pass(external, EXTERNAL_RUNS);
 	while (good && pipeline->full.count > 0 &&
@@ -650,9 +639,12 @@ bool external_settle_runs(struct external *external, unsigned free_count,
 		external->runs.index.run_count + pipeline->full.count >
 			find_runs_max(external, agreed)))
 		good = spill_oldest(external);
-	good = good && external_finish_sink(external, &external->runs.sink) &&
-	       keep_rest(external) && order_runs(external);
-	return good && merge_until(external, find_runs_max(external, agreed));
+	if (!good || !external_finish_sink(external, &external->runs.sink) ||
+	    !keep_rest(external))
+		return false;
+	error = run_index_order(&external->runs.index, &failure);
+	return external_good(external, error, &failure) &&
+	       merge_until(external, find_runs_max(external, agreed));
 }
 
 void external_add_pieces(struct external *external, uint8_t *const areas[2],

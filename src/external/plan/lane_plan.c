@@ -50,20 +50,16 @@ void lane_plan_make(struct lane_plan *plan, const struct lane_file *files,
 	struct devices devices = { .count = 0 };
 	uint64_t first = 0;
 
-	for (unsigned f = 0; f < file_count; f++)
-		if (files[f].record_count > 0)
-			find_device(&devices, files[f].device);
-	plan->lane_count = MAX(1, MIN(lane_count, devices.count));
 	plan->range_count = 0;
 	for (unsigned f = 0; f < file_count; f++) {
 		if (files[f].record_count == 0)
 			continue;
 		add_range(plan,
-			  find_device(&devices, files[f].device) %
-				  plan->lane_count,
+			  find_device(&devices, files[f].device) % lane_count,
 			  first, files[f].record_count);
 		first += files[f].record_count;
 	}
+	plan->lane_count = MAX(1, MIN(lane_count, devices.count));
 }
 
 /* --- batches -------------------------------------------------------------- */
