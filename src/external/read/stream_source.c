@@ -118,25 +118,19 @@ static int close_ended(struct stream_source *streams, struct failure *failure)
 
 /* --- reading, with the lock held ------------------------------------------ */
 
-/* False: the run has failed elsewhere. */
-static bool wait_for_bytes(const struct stream_source *streams)
-{
-	struct pollfd ready = { .fd = streams->fd, .events = POLLIN };
-
-	while (!first_failure_stops(streams->failure))
-		if (poll(&ready, 1, LOOK_MS) > 0)
-			return true;
-	return false;
-}
-
 /* Some bytes; 0 at the end of the stream, or if the run has failed elsewhere;
  * -errno with *failure filled. */
 static ssize_t read_some(struct stream_source *streams, uint8_t *target,
 			 size_t bytes, struct failure *failure)
 {
-	while (wait_for_bytes(streams)) {
-		ssize_t got = read(streams->fd, target, bytes);
+	struct pollfd ready = { .fd = streams->fd, .events = POLLIN };
 
+	while (!first_failure_stops(streams->failure)) {
+		ssize_t got;
+
+		if (poll(&ready, 1, LOOK_MS) <= 0)
+			continue;
+		got = read(streams->fd, target, bytes);
 		if (got >= 0)
 			return got;
 		if (errno != EINTR && errno != EAGAIN)
