@@ -11,23 +11,13 @@
 
 /* --- the order of the blocks ---------------------------------------------- */
 
-/* Numbers of blocks count from the first run that is merged; there may be none,
- * where all ranks together have no records. */
-static uint32_t first_block_of_all(const struct merge_plan *plan)
-{
-	return plan->run_count > 0
-		       ? plan->index->runs[plan->first_run].first_block
-		       : 0;
-}
-
 static uint32_t count_blocks(const struct merge_plan *plan)
 {
-	const struct run *last;
+	uint32_t count = 0;
 
-	if (plan->run_count == 0)
-		return 0;
-	last = &plan->index->runs[plan->first_run + plan->run_count - 1];
-	return last->first_block + last->block_count - first_block_of_all(plan);
+	for (unsigned r = 0; r < plan->run_count; r++)
+		count += plan->index->runs[plan->first_run + r].block_count;
+	return count;
 }
 
 /*
@@ -37,7 +27,11 @@ static uint32_t count_blocks(const struct merge_plan *plan)
 static int order_blocks(struct merge_plan *plan, enum cpu_level kernel,
 			struct failure *failure)
 {
-	uint32_t first = first_block_of_all(plan);
+	/* There may be no run, where all ranks together have no records. */
+	uint32_t first =
+		plan->run_count > 0
+			? plan->index->runs[plan->first_run].first_block
+			: 0;
 	uint32_t count = count_blocks(plan);
 
 	plan->order = run_index_order_keys(&plan->index->key_shape,
