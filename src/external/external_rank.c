@@ -299,9 +299,10 @@ void external_rank_give_output(struct external_rank *rank,
 	const struct external_plan *plan = &external->plan;
 
 	if (output) {
-		destination_lend(&external->ordering.destination, output,
-				 external->slot_memory, plan->slot_count,
-				 plan->output_chunk_bytes);
+		destination_lend(&external->ordering.destination, output);
+		destination_set_slots(&external->ordering.destination,
+				      external->slot_memory, plan->slot_count,
+				      plan->output_chunk_bytes);
 		stage_queue_resume(
 			&output->sink.writes,
 			&rank->stages[EXTERNAL_OUTPUT].sums[STAGE_WRITE]);

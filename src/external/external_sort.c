@@ -56,8 +56,7 @@ static int make_plan(struct external *external, struct failure *failure)
 		external->rates.requests =
 			disk_probe_requests(&external->reading.input);
 	request->seek_bytes = external_rates_seek_bytes(&external->rates);
-	request->in_order =
-		external->ordering.destination.kind == DESTINATION_STREAM;
+	request->in_order = external->ordering.destination.is_stream;
 	error = external_request_plan(request, config, &external->plan,
 				      failure);
 	if (error)

@@ -10,10 +10,10 @@ void destination_init(struct destination *destination,
 {
 	destination->config = config;
 	if (is_lent)
-		destination->kind = DESTINATION_LENT;
-	else if (!config->outputs_are_devices &&
-		 stream_sink_suits(config->output_paths[0]))
-		destination->kind = DESTINATION_STREAM;
+		return;
+	destination->output = &destination->files;
+	destination->is_stream = !config->outputs_are_devices &&
+				 stream_sink_suits(config->output_paths[0]);
 }
 
 /* Past the page cache, unless the user wants it otherwise: the cache would not
@@ -29,7 +29,7 @@ int destination_open(struct destination *destination, uint64_t record_count,
 				   "fit into memory");
 	if (config.io == INPUT_AUTO)
 		config.io = INPUT_DIRECT;
-	if (destination->kind != DESTINATION_FILES)
+	if (destination->is_stream || !destination->output)
 		return 0;
 	/* sort_setup_outputs() gives outputs no size with config.unique.  So
 	 * it is done where the size is not known yet; other outputs get the
@@ -40,27 +40,24 @@ int destination_open(struct destination *destination, uint64_t record_count,
 				  failure);
 }
 
-void destination_lend(struct destination *destination, struct output *output,
-		      uint8_t *memory, unsigned slot_count, size_t chunk_bytes)
+void destination_lend(struct destination *destination, struct output *output)
 {
-	output_set_slots(output, memory, slot_count, chunk_bytes);
-	destination->sink = &output->sink;
+	destination->output = output;
 }
 
 void destination_set_slots(struct destination *destination, uint8_t *memory,
 			   unsigned slot_count, size_t chunk_bytes)
 {
-	if (destination->kind == DESTINATION_STREAM) {
+	if (destination->is_stream) {
 		stream_sink_init(&destination->stream,
 				 destination->config->output_paths[0], memory,
 				 slot_count, chunk_bytes);
 		destination->sink = &destination->stream.sink;
-		return;
+	} else if (destination->output) {
+		output_set_slots(destination->output, memory, slot_count,
+				 chunk_bytes);
+		destination->sink = &destination->output->sink;
 	}
-	if (destination->kind == DESTINATION_LENT)
-		return;
-	output_set_slots(&destination->files, memory, slot_count, chunk_bytes);
-	destination->sink = &destination->files.sink;
 }
 
 int destination_begin(struct destination *destination, uint64_t record_count,
@@ -68,7 +65,7 @@ int destination_begin(struct destination *destination, uint64_t record_count,
 {
 	const struct sorter_config *config = destination->config;
 
-	if (destination->kind == DESTINATION_STREAM)
+	if (destination->is_stream)
 		return stream_sink_open(&destination->stream,
 					record_count * config->shape.size,
 					failure);
@@ -83,7 +80,7 @@ int destination_finish(struct destination *destination, uint64_t record_count,
 {
 	const struct sorter_config *config = destination->config;
 
-	if (destination->kind == DESTINATION_STREAM)
+	if (destination->is_stream)
 		return stream_sink_commit(&destination->stream, failure);
 	if (config->unique)
 		return sort_setup_output_sizes(&destination->files, config,
@@ -96,7 +93,7 @@ int destination_commit(struct destination *destination, struct outfile *also,
 {
 	bool sync = destination->config->sync;
 
-	if (destination->kind != DESTINATION_STREAM)
+	if (!destination->is_stream)
 		return output_commit(&destination->files, sync, also, failure);
 	return also ? outfile_commit(also, sync, failure) : 0;
 }

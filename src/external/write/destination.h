@@ -13,17 +13,12 @@
 #include "io/output/stream_sink.h"
 #include "sort/sort_config.h"
 
-enum destination_kind {
-	DESTINATION_FILES,
-	DESTINATION_STREAM,
-	DESTINATION_LENT, /* the caller has the output: destination_lend() */
-};
-
 struct destination {
 	const struct sorter_config *config; /* borrowed */
-	enum destination_kind kind;
+	bool is_stream;
 	bool has_sizes; /* the files had theirs when they were opened */
 	struct output files;
+	struct output *output; /* these, or the caller's; NULL: not lent yet */
 	struct stream_sink stream;
 	struct sink *sink; /* of either, since destination_set_slots() */
 };
@@ -38,12 +33,11 @@ int destination_open(struct destination *destination, uint64_t record_count,
 		     struct failure *failure);
 
 /* The output is the caller's, instead of files that are opened; the caller also
- * gives it its names.  It is borrowed, with slots as destination_set_slots()
- * makes them. */
-void destination_lend(struct destination *destination, struct output *output,
-		      uint8_t *memory, unsigned slot_count, size_t chunk_bytes);
+ * gives it its names.  It is borrowed. */
+void destination_lend(struct destination *destination, struct output *output);
 
-/* Slots over memory of slot_count * chunk_bytes, page aligned. */
+/* Slots over memory of slot_count * chunk_bytes, page aligned; none of an
+ * output that is yet to be lent. */
 void destination_set_slots(struct destination *destination, uint8_t *memory,
 			   unsigned slot_count, size_t chunk_bytes);
 
