@@ -103,7 +103,7 @@ struct kept_runs {
 	struct kept_runs_request request;
 	struct thread_pool writer; /* the other worker writes */
 	_Atomic uint32_t written_waves;
-	struct kept_giver *givers; /* [giver_count] */
+	struct kept_giver givers[]; /* [giver_count] */
 };
 
 /* --- what a giver says --------------------------------------------------- */
@@ -400,7 +400,10 @@ int kept_runs_open(struct kept_runs **opened,
 		   const struct kept_runs_request *request,
 		   struct failure *failure)
 {
-	struct kept_runs *kept = alloc_apart(1, sizeof(*kept));
+	/* A sink has words that threads wait on. */
+	struct kept_runs *kept =
+		alloc_apart(1, sizeof(*kept) + request->giver_count *
+						       sizeof(kept->givers[0]));
 	uint64_t each =
 		request->plan->kept_bytes / MAX(1, request->giver_count);
 	int error = 0;
@@ -409,10 +412,6 @@ int kept_runs_open(struct kept_runs **opened,
 	if (!kept)
 		return failure_no_memory(failure);
 	kept->request = *request;
-	/* A sink has words that threads wait on. */
-	kept->givers = alloc_apart(request->giver_count, sizeof(*kept->givers));
-	if (!kept->givers)
-		return failure_no_memory(failure);
 	for (unsigned i = 0; i < request->giver_count && error == 0; i++)
 		error = open_giver(kept, &kept->givers[i],
 				   request->memory + i * each, failure);
@@ -427,12 +426,10 @@ void kept_runs_close(struct kept_runs *kept)
 	if (!kept)
 		return;
 	thread_pool_stop(&kept->writer);
-	for (unsigned i = 0; kept->givers && i < kept->request.giver_count;
-	     i++) {
+	for (unsigned i = 0; i < kept->request.giver_count; i++) {
 		run_sink_close(&kept->givers[i].sink);
 		run_index_free(&kept->givers[i].index);
 		free(kept->givers[i].last_key);
 	}
-	free(kept->givers);
 	free(kept);
 }
