@@ -225,17 +225,6 @@ static void probe_keys(struct reading *reading)
 		set_keys(&reading->lane[l], kind, is_uniform);
 }
 
-/* The first reader of the lane has the lane's first table. */
-static void set_counts(struct reading *reading, unsigned number)
-{
-	if (reading->counts)
-		reading->lane[number].counts =
-			reading->counts +
-			first_reader(reading, number) *
-				record_counts_length(
-					reading->config->shape.size);
-}
-
 static bool batch_of_lane(void *context, uint64_t number, bool waits,
 			  struct input_range *batch)
 {
@@ -281,8 +270,6 @@ int reading_begin(struct reading *reading, const struct record_shape *key_shape,
 	int error = 0;
 
 	reading->key_shape = key_shape;
-	for (unsigned l = 0; l < reading->lane_count; l++)
-		set_counts(reading, l);
 	if (reading->kind == READING_STREAMS)
 		return 0;
 	probe_keys(reading);
@@ -428,9 +415,8 @@ int reading_fill(struct reading *reading, unsigned number, struct batch *batch)
 	struct reading_lane *lane = &reading->lane[number];
 	uint64_t begin_ns = clock_now_ns();
 	int64_t count = begin_records(reading, lane, batch);
-	const struct bucketing_config config = {
+	struct bucketing_config config = {
 		.source = lane->source,
-		.counts = lane->counts,
 		.serve = reading->serve,
 		.serve_context = reading->serve_context,
 	};
@@ -446,10 +432,16 @@ int reading_fill(struct reading *reading, unsigned number, struct batch *batch)
 	batch->record_count = 0;
 	if (count <= 0)
 		return (int)count;
+	/* The first reader of the lane has the lane's first table. */
+	if (reading->counts)
+		config.counts =
+			reading->counts +
+			first_reader(reading, number) *
+				record_counts_length(lane->wiring.shape.size);
 	batch_begin(batch, &lane->wiring, &config);
-	has_splitters = !lane->counts && find_splitters(lane, batch);
+	has_splitters = !reading->counts && find_splitters(lane, batch);
 	bring_in(reading, lane, batch, has_splitters);
-	if (!lane->counts && !first_failure_stops(lane->wiring.failure) &&
+	if (!reading->counts && !first_failure_stops(lane->wiring.failure) &&
 	    (!has_splitters || is_crowded(lane, batch_count_crowded(batch))))
 		partition_again(lane, batch, has_splitters);
 	return first_failure_stops(lane->wiring.failure)

@@ -40,7 +40,6 @@ struct reading_lane {
 	struct sort_wiring wiring; /* with these, or those of `reading` */
 	struct file_source files;
 	struct source *source; /* `files`, or the streams */
-	uint64_t *counts; /* the records are counted here; NULL: they are not */
 
 	/* The lane's leader. */
 	const uint8_t **sample;
@@ -67,7 +66,8 @@ struct reading {
 	struct lane_plan lane_plan;
 	unsigned lane_count; /* 0 before reading_plan() */
 	/* A table for each of the plan's readers, if records are counted
-	 * (record_counts.h); the owner sets it before reading_begin(). */
+	 * (record_counts.h), or NULL; the owner sets it before reading_begin().
+	 */
 	uint64_t *counts;
 	const struct record_shape *key_shape; /* run_index_key_shape() */
 	/* Worker 0 of each lane, every few ms; and where the leader of each

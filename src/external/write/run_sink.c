@@ -318,8 +318,6 @@ void run_sink_close(struct run_sink *run)
 {
 	if (run->sink.ops == NULL)
 		return;
-	while (run->queue.in_flight > 0)
-		reap(run);
 	write_queue_close(&run->queue);
 	pthread_mutex_destroy(&run->lock);
 	run->sink.ops = NULL;
