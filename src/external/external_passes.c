@@ -164,11 +164,10 @@ void external_count_runs(struct external *external)
 {
 	struct external_runs *runs = &external->runs;
 
-	runs->made_count =
-		runs->index.run_count + external->pipeline.full.count;
-	if (external->given)
-		runs->made_count += atomic_load_explicit(
-			&external->given->offered, memory_order_relaxed);
+	runs->made_count = runs->index.run_count +
+			   external->pipeline.full.count +
+			   atomic_load_explicit(&external->given.offered,
+						memory_order_relaxed);
 }
 
 /* --- pass 1 ------------------------------------------------------------- */
@@ -200,7 +199,7 @@ bool external_wait_for_wave(struct external *external,
 /* The last batch of a lane may be empty. */
 static bool give_away(struct external *external, struct batch *batch)
 {
-	struct given_runs *given = external->given;
+	struct given_runs *given = &external->given;
 	uint64_t input_count = batch->record_count;
 	uint32_t before;
 
@@ -220,8 +219,8 @@ static bool empty_batch(void *context, struct batch *batch)
 {
 	struct external *external = context;
 
-	return external->given ? give_away(external, batch)
-			       : spill(external, batch);
+	return external->config->ranks.gives_runs ? give_away(external, batch)
+						  : spill(external, batch);
 }
 
 bool external_make_runs(struct external *external)
@@ -241,7 +240,7 @@ bool external_make_runs(struct external *external)
 	bool good;
 	int error;
 
-	if (external->given)
+	if (external->config->ranks.gives_runs)
 		run.free_at_end = plan->batch_count;
 	external_begin_pass(external, EXTERNAL_RUNS);
 	error = reading_begin(&external->reading,

@@ -367,10 +367,6 @@ static int prepare(struct external_rank *rank, struct failure *failure)
 		error = open_kept(rank, failure);
 	if (error)
 		return error;
-	rank->own_given = (struct given_runs){
-		.record_size = external->request.shape.size,
-		.pool = &rank->driver,
-	};
 	rank->area_bytes = external_plan_area_bytes(
 		&external->plan, external->plan.free_batches);
 	rank->slots_bytes = (size_t)slot_count(rank) * slot_bytes(rank);
@@ -387,12 +383,13 @@ int external_rank_open(struct external_rank **opened,
 	*opened = NULL;
 	if (!rank)
 		return failure_no_memory(failure);
-	rank->given = config->ranks.gives_runs ? &rank->own_given : NULL;
-	rank->external = external_new(config, rank->given, failure);
+	rank->external = external_new(config, failure);
 	if (!rank->external) {
 		free(rank);
 		return -ENOMEM;
 	}
+	if (config->ranks.gives_runs)
+		rank->given = &rank->external->given;
 	rank->index = &rank->external->runs.index;
 	rank->merge = &rank->external->merge.plan;
 	rank->stages = rank->external->meter.tables;
@@ -426,7 +423,7 @@ void external_rank_stop(struct external_rank *rank,
 	 * failure. */
 	thread_pool_set(&rank->driver, &rank->given_waves, UINT32_MAX);
 	thread_pool_set(&rank->driver, &rank->kept_is_over, UINT32_MAX);
-	given_runs_sent(&rank->own_given);
+	given_runs_sent(&rank->external->given);
 	if (atomic_load_explicit(&rank->output_is_open, memory_order_relaxed) ==
 	    0)
 		thread_pool_set(&rank->driver, &rank->output_is_open,

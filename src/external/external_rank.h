@@ -72,7 +72,6 @@ struct external_rank {
 	struct stage_table *stages; /* [EXTERNAL_PASSES] */
 	struct stage_clock sender_clock;
 	struct outgoing outgoing;
-	struct given_runs own_given;
 	uint8_t *areas[2]; /* for what goes out */
 	size_t area_bytes, slots_bytes;
 	/* The driver and the sender each set theirs. */

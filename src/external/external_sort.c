@@ -493,7 +493,7 @@ void external_close(struct external *external)
 }
 
 struct external *external_new(const struct external_config *config,
-			      struct given_runs *given, struct failure *failure)
+			      struct failure *failure)
 {
 	struct external *external;
 	struct arena own;
@@ -504,7 +504,10 @@ struct external *external_new(const struct external_config *config,
 	external = arena_take(&own, sizeof(*external), CACHE_PAIR_BYTES);
 	external->own = own;
 	external->config = config;
-	external->given = given;
+	external->given = (struct given_runs){
+		.record_size = config->sort->shape.size,
+		.pool = &external->leaders,
+	};
 	external->reading.serve = external_serve;
 	external->reading.serve_context = external;
 	external->reading.leaders = external->pipeline.reading;
@@ -526,7 +529,7 @@ static int sort_once(const struct external_config *config,
 		.begin_ns = clock_now_ns(),
 	};
 	memset(details, 0, sizeof(*details));
-	external = external_new(config, NULL, failure);
+	external = external_new(config, failure);
 	if (!external)
 		return -ENOMEM;
 	error = external_prepare(external, failure);
@@ -621,7 +624,7 @@ int external_sort_explain(const struct external_config *config,
 			  struct external_explanation *explanation,
 			  struct failure *failure)
 {
-	struct external *external = external_new(config, NULL, failure);
+	struct external *external = external_new(config, failure);
 	int error;
 
 	memset(explanation, 0, sizeof(*explanation));

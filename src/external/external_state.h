@@ -124,9 +124,8 @@ struct external {
 	struct batch *batches; /* [batch_count + 2], the last two for pieces */
 	struct thread_pool leaders;
 	struct pipeline pipeline;
-	/* Batches go to another rank instead; NULL: they are spilled or stay.
-	 */
-	struct given_runs *given;
+	/* Where batches go to another rank, if config->ranks.gives_runs. */
+	struct given_runs given;
 	struct reading reading;
 	struct first_failure failure; /* any thread notes its own */
 
@@ -153,10 +152,9 @@ static inline bool external_good(struct external *external, int error,
 
 /* --- external_sort.c ------------------------------------------------------ */
 
-/* A sort that has not begun.  given: where its batches go, or NULL.  Returns
- * NULL with *failure filled if there is no memory. */
+/* A sort that has not begun.  Returns NULL with *failure filled if there is no
+ * memory. */
 struct external *external_new(const struct external_config *config,
-			      struct given_runs *given,
 			      struct failure *failure);
 
 /* All that comes before the first pass: input, plan, memory, files, threads. */
