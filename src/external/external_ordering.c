@@ -1,8 +1,6 @@
 /*
  * external_ordering.c - the ordering team: a batch into order, and to a sink
  */
-#include <stdlib.h>
-
 #include "external/external_state.h"
 #include "sort/chunk_range.h"
 
@@ -191,7 +189,7 @@ struct fetch_cursor {
 
 /* One worker's. */
 struct fetcher {
-	_Alignas(CACHE_PAIR_BYTES) struct read_ahead reads;
+	struct read_ahead reads;
 	const struct fetching *fetching;
 	struct fetch_cursor ahead;
 };
@@ -202,7 +200,6 @@ struct fetching {
 	struct sink *sink;
 	unsigned worker_count;
 	struct chunk_range range;
-	struct fetcher *fetchers; /* [worker_count], owned */
 };
 
 static struct fragment find_fragment(const struct fetching *fetching,
@@ -306,52 +303,32 @@ static bool fetch_chunk(struct fetcher *fetcher, unsigned worker,
 static void fetch(void *context, unsigned worker)
 {
 	struct fetching *fetching = context;
-	struct sort_trace *trace = &fetching->external->ordering.trace;
-	struct stage_clock *clock = &trace->lanes[worker].clock;
+	struct external *external = fetching->external;
+	const struct external_plan *plan = &external->plan;
+	size_t each = (size_t)plan->read_depth * plan->read_slot_bytes;
+	struct stage_clock *clock =
+		&external->ordering.trace.lanes[worker].clock;
+	struct fetcher fetcher = {
+		.fetching = fetching,
+		.ahead = { .chunk = worker },
+	};
 	uint64_t chunk = worker;
 	bool good = true;
 
 	stage_resume(clock, STAGE_FOR_TEAM);
-	read_ahead_resume(&fetching->fetchers[worker].reads, clock);
+	read_ahead_init(&fetcher.reads, plan->read_depth,
+			external->read_memory + worker * each,
+			plan->read_slot_bytes, next_extent, &fetcher);
+	read_ahead_resume(&fetcher.reads, clock);
 	while (good && chunk < fetching->range.chunk_count &&
-	       !first_failure_stops(&fetching->external->failure)) {
-		good = fetch_chunk(&fetching->fetchers[worker], worker, chunk);
+	       !first_failure_stops(&external->failure)) {
+		good = fetch_chunk(&fetcher, worker, chunk);
 		chunk += fetching->worker_count;
 	}
 	if (good)
 		sink_help(fetching->sink);
 	stage_wait(clock, STAGE_FOR_WRITE);
-}
-
-static bool open_fetchers(struct fetching *fetching)
-{
-	struct external *external = fetching->external;
-	const struct external_plan *plan = &external->plan;
-	size_t each = (size_t)plan->read_depth * plan->read_slot_bytes;
-	struct failure failure;
-
-	fetching->fetchers = alloc_apart(fetching->worker_count,
-					 sizeof(*fetching->fetchers));
-	if (!fetching->fetchers)
-		return external_good(external, failure_no_memory(&failure),
-				     &failure);
-	for (unsigned w = 0; w < fetching->worker_count; w++) {
-		struct fetcher *fetcher = &fetching->fetchers[w];
-
-		fetcher->fetching = fetching;
-		fetcher->ahead.chunk = w;
-		read_ahead_init(&fetcher->reads, plan->read_depth,
-				external->read_memory + w * each,
-				plan->read_slot_bytes, next_extent, fetcher);
-	}
-	return true;
-}
-
-static void close_fetchers(struct fetching *fetching)
-{
-	for (unsigned w = 0; w < fetching->worker_count; w++)
-		read_ahead_close(&fetching->fetchers[w].reads);
-	free(fetching->fetchers);
+	read_ahead_close(&fetcher.reads);
 }
 
 static bool fetch_all(struct external *external, const struct batch *batch)
@@ -366,10 +343,7 @@ static bool fetch_all(struct external *external, const struct batch *batch)
 					batch->record_count),
 	};
 
-	if (!open_fetchers(&fetching))
-		return false;
 	thread_pool_run(&external->ordering.pool, fetch, &fetching);
-	close_fetchers(&fetching);
 	return !first_failure_stops(&external->failure);
 }
 
