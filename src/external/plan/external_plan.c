@@ -616,14 +616,20 @@ static int plan_counts(struct external_plan *plan,
  */
 static const unsigned batch_counts[] = { 1, 2, 3, 4, 6, 8, 12, 16, 24, 32 };
 
+/* Ranks that merge together do not take turns. */
+static bool pieces_take_turns(const struct external_request *request)
+{
+	return external_request_has_arm(request) &&
+	       request->ranks.rank_count <= 1;
+}
+
 /* A batch for each lane, and one that is emptied meanwhile; or, on a disk with
- * an arm, one that is filled and emptied in turns.  Ranks that merge together
- * do not take turns, nor does a stream, whose writer would have to wait. */
+ * an arm, one that is filled and emptied in turns, but not of a stream, whose
+ * writer would have to wait. */
 static bool suits_lanes(const struct external_plan *plan,
 			const struct external_request *request)
 {
-	bool may_turn = external_request_has_arm(request) &&
-			plan->lane_count == 1 && plan->rank_count == 1 &&
+	bool may_turn = pieces_take_turns(request) && plan->lane_count == 1 &&
 			!external_request_is_stream(request);
 
 	return plan->batch_count > plan->lane_count || may_turn;
@@ -635,7 +641,7 @@ static bool try_plan(struct external_plan *plan,
 {
 	*plan = (struct external_plan){
 		.batch_count = batch_count,
-		.piece_areas = external_request_has_arm(request) ? 1 : 2,
+		.piece_areas = pieces_take_turns(request) ? 1 : 2,
 		.block_records =
 			(uint32_t)MAX(1, block_bytes / request->shape.size),
 		.rank_count = MAX(1, request->ranks.rank_count),
