@@ -224,7 +224,7 @@ PACKAGES := $(sort $(CHECK_PACKAGES) $(LINT_PACKAGES) $(FUZZ_PACKAGES) chromium 
 # timers.py with hyperfine; pv makes pipes slow.
 BENCH_PACKAGES := mpich libmpich-dev openmpi-bin libopenmpi-dev \
 	g++ libstxxl-dev slurmctld slurmd slurm-client munge libhwy-dev python3-venv \
-	hyperfine pv
+	hyperfine pv qemu-system-common
 
 # files.sh and external.sh compare with these, which pip installs
 # into a folder of their own.

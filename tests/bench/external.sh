@@ -10,17 +10,21 @@
 #
 #   memory      beside GNU sort, DuckDB, STXXL, cp and a copy
 #   memory-*    other limits; memory-edge: enough to sort at once, and 1 % less;
-#               memory-curve.N: ten limits
+#               memory-curve: ten of them
 #   compress-*  what is spilled compressed if that pays, and never
 #   pipes*      between two cat(1), also with a slow writer or reader
 #   scratch-two scratch on a fast and on a slow disk, beside the fast one alone
+#   arm-*       all on a disk that turns: 150 requests and 150 MB a second, beside
+#               GNU sort and STXXL; and planned as for one without an arm
+#   arm-one-*   the same, where reads and writes wait for each other
+#   arm-none    a disk without an arm, and planned as for one that has one
 #   shape-*     keys that are not uniform, beside uniform ones
 #   size-*      records of other sizes; size-key-last: the key ends the record
 #
 # TRIALS is 5.  Variables of its own: SIZE: bytes of each input (8000000000);
 # MEMORY: of a sort (1G), SMALL: of memory-small (80M), LEAST: of memory-curve, in
 # MiB (40); PIPE, DRIVE: bytes a second of a slow pipe and of the fast disk of two
-# (200000000).
+# (200000000); ARM_SIZE: bytes on the disk that turns (2000000000).
 
 TRIALS=${TRIALS:-5}
 
@@ -33,6 +37,7 @@ SMALL=${SMALL:-80M}
 LEAST=${LEAST:-40}
 PIPE=${PIPE:-200000000}
 DRIVE=${DRIVE:-200000000}
+ARM_SIZE=${ARM_SIZE:-2000000000}
 COPY='bench_copy in out'
 
 # sort_within MEMORY OPTION...: blinksort's command
@@ -64,6 +69,14 @@ beyond()
 		--input=in --output=out "${options[@]}" "${checks[@]}" "$@"
 }
 
+has_stxxl()
+{
+	export STXXLLOGFILE=/dev/null STXXLERRLOGFILE=/dev/null
+	mkdir -p "$BUILD/bench"
+	[ "$listing" ] || g++ -w -O2 -fopenmp -o "$BUILD/bench/bench_stxxl" \
+		"$ROOT/tests/bench/bench_stxxl.cc" -lstxxl -pthread
+}
+
 # Others take a little more memory than they are told, and DuckDB a seventh.
 rows_peers()
 {
@@ -77,13 +90,10 @@ rows_peers()
 		names+=(DuckDB)
 		commands+=("python3 duckdb_lines.py in out . $((bytes * 8 / 10)) 2")
 	fi
-	mkdir -p "$BUILD/bench"
-	if [ "$listing" ] || g++ -w -O2 -fopenmp -o "$BUILD/bench/bench_stxxl" \
-		"$ROOT/tests/bench/bench_stxxl.cc" -lstxxl -pthread; then
+	if has_stxxl; then
 		# It sorts a file in its place: a copy of the input, made off the clock.
 		names+=(STXXL)
 		commands+=("bench_stxxl data scratch $((bytes * 9 / 10)) out")
-		export STXXLLOGFILE=/dev/null STXXLERRLOGFILE=/dev/null
 	fi
 	for name in "${names[@]}"; do
 		befores+=("--prepare=$([ "$name" = STXXL ] && echo bench_copy in data || echo true)")
@@ -94,7 +104,7 @@ rows_peers()
 
 rows_memory()
 {
-	local memory number enough
+	local memory number enough names=(-n copy) commands=("$COPY")
 
 	beyond memory-small "$SMALL" ascii -- "$COPY" "$(sort_within "$SMALL")"
 	memory=$((SIZE / 2 >> 20))M
@@ -116,9 +126,10 @@ rows_memory()
 	for number in 0 1 2 3 4 5 6 7 8 9; do
 		memory=$(awk "BEGIN { print int($LEAST * \
 			($SIZE * 1.1 / 2 ^ 20 / $LEAST) ^ ($number / 9)) }")M
-		beyond memory-curve.$number "$memory" ascii -n "$memory" -n copy -- \
-			"$(sort_within "$memory")" "$COPY"
+		names+=(-n "$memory")
+		commands+=("$(sort_within "$memory")")
 	done
+	beyond memory-curve "$memory" ascii "${names[@]}" -- "${commands[@]}"
 }
 
 rows_compress()
@@ -147,6 +158,16 @@ rows_pipes()
 	done
 }
 
+# However the rows end.
+at_end()
+{
+	local name
+
+	for name in fast slow arm; do
+		[ ! -e $name.image ] || slow_disk.sh down $name
+	done
+}
+
 rows_disks()
 {
 	local bytes=$(((SIZE * 3 / 2 >> 20) + 64 << 20))
@@ -159,7 +180,45 @@ rows_disks()
 	beyond scratch-two "$MEMORY" ascii -n 'fast alone' -n 'fast and slow' -- \
 		"slow_disk.sh run fast slow -- blinksort in -o out --sync -S $MEMORY -T fast" \
 		"slow_disk.sh run fast slow -- blinksort in -o out --sync -S $MEMORY -T fast -T slow"
-	[ "$listing" ] || slow_disk.sh down fast slow
+	at_end
+}
+
+# rows_on_arm NAME [one-arm]: input, output and scratch files are on the disk
+rows_on_arm()
+{
+	local SIZE=$ARM_SIZE kind=$1 memory bytes run="slow_disk.sh run arm --" sort
+	local names commands
+
+	is_wanted "$kind-100M" || is_wanted "$kind-1G" || return 0
+	if [ -z "$listing" ]; then
+		input ascii $((SIZE / 100))
+		slow_disk.sh up arm $((SIZE * 4)) 150000000 150 ${2:+"$2"}
+	fi
+	for memory in 100M 1G; do
+		bytes=$(($(bytes_of $memory) * 9 / 10))
+		sort="$run blinksort arm/in -o arm/out --sync -S $memory -T arm"
+		names=(-n blinksort -n 'without an arm' -n 'GNU sort')
+		commands=("$sort" "$sort --disk-rates=150M:150M:150M"
+			"$run sort -S ${bytes}b --parallel=2 -T arm -o arm/out arm/in")
+		if has_stxxl; then
+			names+=(-n STXXL)
+			commands+=("$run bench_stxxl arm/in arm/scratch $bytes arm/out")
+		fi
+		row "$kind-$memory" --scenario=beyond-memory --unverified \
+			--memory=$memory --input=in --output=arm/out "${names[@]}" \
+			--prepare='bench_copy in arm/in' \
+			--conclude='blinkval -q arm/out --against in' -- \
+			"${commands[@]}"
+	done
+	at_end
+}
+
+rows_arm()
+{
+	rows_on_arm arm
+	! is_there arm-one qemu-storage-daemon || rows_on_arm arm-one one-arm
+	beyond arm-none 100M ascii -n 'as it is' -n 'in turns' -- \
+		"$(sort_within 100M)" "$(sort_within 100M --disk-rates=150M:150M:150M:150)"
 }
 
 rows_kinds()
@@ -190,6 +249,7 @@ rows()
 	rows_compress
 	rows_pipes
 	rows_disks
+	rows_arm
 	rows_kinds
 }
 

@@ -1,13 +1,14 @@
 #!/bin/bash
 # slow_disk.sh - a file system on a loop device that is as slow as one likes
 #
-# usage: slow_disk.sh up NAME BYTES BYTES-PER-S [REQUESTS-PER-S]
+# usage: slow_disk.sh up NAME BYTES BYTES-PER-S [REQUESTS-PER-S [one-arm]]
 #        slow_disk.sh run NAME... -- COMMAND...
 #        slow_disk.sh down NAME...
 #
 # It runs as root, and mounts NAME in the current folder.  The kernel holds the
 # processes of run back (blkio of cgroups of version 1, io of version 2): so many
-# bytes, and so many requests, are read and written in a second.
+# bytes, and so many requests, are read and written in a second.  one-arm: QEMU's
+# storage daemon holds all back, reads and writes together, in run or not.
 
 set -eu
 
@@ -23,16 +24,39 @@ cgroup()
 	fi
 }
 
+# one_arm NAME RATE REQUESTS: NAME.arm is NAME.image, as slow as that
+one_arm()
+{
+	local connections=/sys/fs/fuse/connections
+
+	: >"$1.arm"
+	qemu-storage-daemon --daemonize --pidfile "$PWD/$1.pid" \
+		--object "throttle-group,id=arm,x-iops-total=$3,x-bps-total=$2" \
+		--blockdev "driver=file,node-name=image,filename=$1.image,cache.direct=on" \
+		--blockdev driver=throttle,node-name=disk,throttle-group=arm,file=image \
+		--export "type=fuse,id=disk,node-name=disk,mountpoint=$PWD/$1.arm,writable=on"
+	# QEMU 7.2 mixes up writes that come while one is held back.
+	mountpoint -q $connections || mount -t fusectl none $connections
+	echo 1 >"$connections/$(stat -c %d "$1.arm")/max_background"
+}
+
 up()
 {
 	local name=$1 bytes=$2 rate=$3 requests=${4:-} device number way folder
+	local backing=$name.image
 	folder=$(cgroup)
 	truncate -s "$bytes" "$name.image"
+	truncate -s %1M "$name.image" # QEMU wants whole sectors
+	if [ "${5:-}" = one-arm ]; then
+		one_arm "$name" "$rate" "$requests"
+		backing=$name.arm
+	fi
 	# Direct: the page cache of the image would be our memory.
-	device=$(losetup --direct-io=on --find --show "$name.image")
+	device=$(losetup --direct-io=on --find --show "$backing")
 	mkfs.ext4 -q "$device"
 	mkdir -p "$name" "$folder"
 	mount "$device" "$name"
+	[ "$backing" = "$name.image" ] || return 0
 	number=$(stat -c '%Hr:%Lr' "$device")
 	for way in read write; do
 		if [ -d $V1 ]; then
@@ -65,7 +89,8 @@ down()
 		device=$(findmnt -n -o SOURCE "$name") || true
 		umount "$name" 2>/dev/null || umount --lazy "$name" || true
 		[ -z "$device" ] || losetup --detach "$device"
-		rm -f "$name.image"
+		[ ! -e "$name.pid" ] || kill "$(cat "$name.pid")"
+		rm -f "$name.image" "$name.arm"
 		rmdir "$name"
 	done
 	rmdir "$(cgroup)" 2>/dev/null || true

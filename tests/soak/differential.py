@@ -65,7 +65,8 @@ def any_options(rng, beyond_memory):
     if beyond_memory:
         options += [f"-S{rng.choice([6, 8, 12, 16, 24])}M", "-Tscratch",
                     *some(rng, "--compress=lz4", "--compress=zstd",
-                          "--compress=auto")]
+                          "--compress=auto"),
+                    *some(rng, "--disk-rates=150M:150M:150M:150")]
     return options
 
 

@@ -5,8 +5,9 @@ usage: tests/soak/failing_sorts.py [--seed=N] [--only=N] [--bin=FOLDER]
            [--load=K] [--seconds=T] [--ways=WAY,...] [COUNT]
 
 COUNT sorts (2000), or as many as begin within T seconds, with random options:
-with --unique or not, 2 threads or 8, lz4 or nothing, all ways of reading, keys
-of many values or of few.  While each runs, something happens to it:
+with --unique or not, 2 threads or 8, lz4 or nothing, all ways of reading, a
+disk with an arm or not, keys of many values or of few.  While each runs,
+something happens to it:
 
   cut      its input is cut short
   removed  its input is removed
@@ -49,6 +50,7 @@ REPO = pathlib.Path(__file__).resolve().parents[2]
 RECORD_BYTES = 100
 KEY_BYTES = 10
 RECORDS = 300000
+DISK_WITH_AN_ARM = "--disk-rates=150M:150M:150M:150"
 # Little more than a sort takes at least, by threads, in MiB; of a stream.
 MEMORY_MIB = {2: 8, 8: 14}
 STREAM_MIB = 4
@@ -293,6 +295,7 @@ def any_options(rng, way):
             *rng.choice([[], ["--unique"]]),
             *rng.choice([[], ["--compress=lz4"]]),
             *rng.choice([[], ["--batch-size=2"]]),
+            *rng.choice([[], [DISK_WITH_AN_ARM]]),
             *rng.choice([[], ["--io=direct"], ["--io=buffered"],
                          ["--io=mmap"]])]
 

@@ -193,7 +193,8 @@ def draw(seed, number):
     run.to_ramdisk = rng.random() < 0.4
     run.scratch_in_ramdisk = rng.random() < 0.15
     run.options = rng.choice(([], [], [], ["--io=direct"], ["--io=mmap"],
-                              [f"-S{run.limit // 2}"], ["--compress=lz4"]))
+                              [f"-S{run.limit // 2}"], ["--compress=lz4"],
+                              ["--disk-rates=150M:150M:150M:150"]))
     if run.is_pipe:
         run.options = [o for o in run.options if not o.startswith("--io")]
     return run

@@ -5,10 +5,11 @@ import functools
 from trials.characterise.machine_profile import Curve, Spread
 from trials.forecast import stages
 
-# TritonSort's Figure 1 is of so many records, of a disk of 100 MB/s.  More runs
-# are merged where there is less memory.
+# TritonSort's Figure 1 is of so many records, of a disk of 100 MB/s that turns
+# 120 times a second and reads from as many places.  More runs are merged where
+# there is less memory.
 _MERGED_RECORDS = 2_000_000_000
-_DISK_RATE = 100_000_000
+_DISK_RATES = "100000000:100000000:100000000:120"
 _MEMORIES = tuple(1 << power for power in range(26, 33))
 # Its Figure 9 is of links of 10 Gbit/s; each node has so many records.
 _LINK_BITS_PER_S = 10**10
@@ -32,7 +33,7 @@ def merging(programs) -> Curve:
     for memory_bytes in _MEMORIES:
         plan = explained(
             programs, f"--suppose=1:{_MERGED_RECORDS}", "-S", memory_bytes,
-            "--threads=8", f"--disk-rates={':'.join([str(_DISK_RATE)] * 3)}")
+            "--threads=8", f"--disk-rates={_DISK_RATES}")
         if not plan["refused"]:
             points[plan["runs"]] = Spread.of([plan["bytes"] * 1e9 / sum(
                 one["ns"] for one in plan["predicted_passes"]
