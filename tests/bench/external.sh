@@ -164,7 +164,8 @@ at_end()
 	local name
 
 	for name in fast slow arm; do
-		[ ! -e $name.image ] || slow_disk.sh down $name
+		[ ! -e "$folder/$name.image" ] ||
+			(cd "$folder" && slow_disk.sh down $name)
 	done
 }
 
