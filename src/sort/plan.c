@@ -34,7 +34,7 @@
 /* Below this for each a second thread costs more than it saves: it has to
  * start, and on a tmpfs all of them want pages of one file (results/NOTES.md).
  */
-#define WORKER_BYTES_MIN MIB
+#define WORKER_BYTES_MIN (896 * KIB)
 #define WORKER_BYTES_MIN_TMPFS (3 * MIB)
 
 unsigned plan_index_bits(uint64_t slot_count)

@@ -20,6 +20,10 @@
 #define MADV_COLLAPSE 25
 #endif
 
+/* So few are made by one call, since for each call the kernel empties lists of
+ * all CPUs first.  Of more, threads make one each (results/NOTES.md). */
+#define PAGES_AT_ONCE 3
+
 /* The most that a last page may waste, and what must be left for other files.
  */
 #define LAST_PAGE_WASTE_BYTES (HUGE_PAGE_BYTES / 4)
@@ -127,13 +131,14 @@ void hugefile_spread(struct hugefile *file, int fd, uint64_t nodes)
 	numa_prefer_new(-1);
 }
 
-static void make_page(struct hugefile *file, uint64_t page)
+static void collapse(struct hugefile *file, uint64_t page, uint64_t count)
 {
 	uint8_t *at = file->map + page * HUGE_PAGE_BYTES;
 
 	/* EAGAIN: another thread was using one of its small pages; the next
 	 * huge page may succeed. */
-	if (madvise(at, HUGE_PAGE_BYTES, MADV_COLLAPSE) < 0 && errno != EAGAIN)
+	if (madvise(at, count * HUGE_PAGE_BYTES, MADV_COLLAPSE) < 0 &&
+	    errno != EAGAIN)
 		atomic_store_explicit(&file->refused, true,
 				      memory_order_relaxed);
 }
@@ -142,15 +147,19 @@ static void make_pages(struct hugefile *file, uint64_t end_bytes)
 {
 	uint64_t end =
 		MIN(DIV_ROUND_UP(end_bytes, HUGE_PAGE_BYTES), file->page_count);
+	uint64_t count =
+		file->page_count <= PAGES_AT_ONCE ? file->page_count : 1;
 	uint64_t page =
 		atomic_load_explicit(&file->next_page, memory_order_relaxed);
 
 	while (page < end &&
 	       !atomic_load_explicit(&file->refused, memory_order_relaxed))
 		if (atomic_compare_exchange_weak_explicit(
-			    &file->next_page, &page, page + 1,
-			    memory_order_relaxed, memory_order_relaxed))
-			make_page(file, page++);
+			    &file->next_page, &page, page + count,
+			    memory_order_relaxed, memory_order_relaxed)) {
+			collapse(file, page, count);
+			page += count;
+		}
 }
 
 uint8_t *hugefile_place(struct hugefile *file, uint64_t begin_bytes,

@@ -140,6 +140,12 @@ static void hugefile_place__as_far_as_asked(void **state)
 	assert_int_equal(file.next_page, 3);
 	assert_int_equal(file_blocks_bytes(), 3 * HUGE_PAGE_BYTES + PAGE_BYTES);
 	close_file();
+	/* Few of them at once. */
+	open_file(6 * MIB);
+	assert_true(make(0, 1, 0));
+	assert_int_equal(file.next_page, 3);
+	assert_int_equal(file_blocks_bytes(), 3 * HUGE_PAGE_BYTES);
+	close_file();
 }
 
 /* A kernel that makes none is asked once. */
