@@ -22,12 +22,12 @@
 /* True if only this peer can give us something that we need. */
 static bool is_waited_for(const struct exchange *exchange, unsigned node)
 {
-	const struct exchange_peer *peer = &exchange->peers[node];
+	const struct exchange_peer *peer = exchange->peers[node];
 	unsigned own = exchange_own(exchange);
 
 	if (node == own)
 		return false;
-	if (!peer->is_here)
+	if (!peer->is_here && !exchange->skips_hello)
 		return true;
 	if (peer->phase < exchange->phase_wanted && (own == 0 || node == 0))
 		return true;
@@ -47,29 +47,47 @@ void exchange_give_up(struct exchange *exchange, unsigned node,
 	exchange_note_failure(exchange, node, EXIT_PEER, why);
 }
 
-/* Look at all peers that we wait for; returns when to look again. */
-static uint64_t watch_all(struct exchange *exchange, uint64_t now_ns)
+/* Look at a peer; returns when to look again. */
+static uint64_t watch(struct exchange *exchange, unsigned node, uint64_t now_ns)
 {
 	const struct exchange_transport *transport = exchange->transport;
-	uint64_t next_ns = now_ns + LIVENESS_QUERY_NS_MAX;
+	struct exchange_peer *peer;
 
-	for (unsigned node = 0; node < exchange_count(exchange); node++) {
-		struct exchange_peer *peer = &exchange->peers[node];
-
-		if (!is_waited_for(exchange, node)) {
-			liveness_rest(&peer->liveness);
-			continue;
-		}
-		if (liveness_is_lost(&peer->liveness, exchange->deadline_ns,
-				     now_ns))
-			exchange_give_up(exchange, node,
-					 peer->is_here ? "has been silent for"
-						       : "has not come within",
-					 "");
-		else if (transport->watch)
-			next_ns = MIN(next_ns,
-				      transport->watch(exchange, node, now_ns));
+	if (!is_waited_for(exchange, node)) {
+		liveness_rest(&exchange->peers[node]->liveness);
+		return UINT64_MAX;
 	}
+	peer = exchange_peer_of(exchange, node);
+	if (!liveness_is_lost(&peer->liveness, exchange->deadline_ns, now_ns))
+		return transport->watch
+			       ? transport->watch(exchange, node, now_ns)
+			       : UINT64_MAX;
+	exchange_give_up(exchange, node,
+			 peer->is_here ? "has been silent for"
+				       : "has not come within",
+			 "");
+	return UINT64_MAX;
+}
+
+/* Look at all peers that we wait for; returns when to look again.  Those that
+ * are not of the ring are waited for until they are here, and in barriers;
+ * then once more, to let them rest. */
+static uint64_t watch_all(struct exchange *exchange, uint64_t now_ns)
+{
+	uint64_t next_ns = now_ns + LIVENESS_QUERY_NS_MAX;
+	bool only_ring = exchange->collective && exchange->phase_wanted == 0 &&
+			 exchange_all_are_here(exchange);
+	unsigned count;
+
+	exchange->watches_ring &= only_ring;
+	count = exchange->watches_ring ? exchange->ring_count
+				       : exchange_count(exchange);
+	for (unsigned i = 0; i < count; i++) {
+		unsigned node = exchange->watches_ring ? exchange->ring[i] : i;
+
+		next_ns = MIN(next_ns, watch(exchange, node, now_ns));
+	}
+	exchange->watches_ring = only_ring;
 	return next_ns;
 }
 
@@ -78,7 +96,7 @@ static void note_absence(struct exchange *exchange, uint64_t now_ns)
 {
 	if (now_ns > exchange->served_ns + exchange->deadline_ns / AWAY_PART)
 		for (unsigned i = 0; i < exchange_count(exchange); i++)
-			liveness_hear(&exchange->peers[i].liveness, now_ns);
+			liveness_hear(&exchange->peers[i]->liveness, now_ns);
 	exchange->served_ns = now_ns;
 }
 
@@ -91,20 +109,32 @@ void exchange_note_sleep(struct exchange *exchange, uint64_t until_ns)
 /* --- the loop ---------------------------------------------------------------
  */
 
-static int prepare(struct exchange *exchange, struct failure *failure)
+static int prepare_for(struct exchange *exchange, uint64_t *receive_bytes,
+		       struct failure *failure)
 {
 	const struct exchange_collective *collective = exchange->collective;
-	uint64_t bytes[RANK_NODES_MAX];
-	int error = exchange_check_lengths(exchange, bytes, failure);
+	int error = exchange_check_lengths(exchange, receive_bytes, failure);
 
 	if (error)
 		return error;
 	exchange->in_left = exchange->ring_count - 1;
-	error = exchange->transport->prepare(exchange, bytes);
+	error = exchange->transport->prepare(exchange, receive_bytes);
 	if (error)
 		return failure_set(failure, EXIT_RESOURCES, NULL, -error,
 				   "memory");
-	return collective->prepare(collective->context, bytes, failure);
+	return collective->prepare(collective->context, receive_bytes, failure);
+}
+
+static int prepare(struct exchange *exchange, struct failure *failure)
+{
+	uint64_t *receive_bytes =
+		calloc(exchange_count(exchange), sizeof(*receive_bytes));
+	int error = receive_bytes
+			    ? prepare_for(exchange, receive_bytes, failure)
+			    : failure_no_memory(failure);
+
+	free(receive_bytes);
+	return error;
 }
 
 void exchange_pass_on(struct exchange *exchange, unsigned node,
@@ -223,14 +253,15 @@ static void form_ring(struct exchange *exchange)
 	const struct exchange_collective *collective = exchange->collective;
 	unsigned own = 0;
 
+	exchange->watches_ring = false;
+	for (unsigned i = 0; i < exchange->ring_count; i++) {
+		exchange->peers[exchange->ring[i]]->meets = false;
+		exchange->lengths[exchange->ring[i]] = 0;
+	}
 	exchange->ring_count = collective->group ? collective->group_count
 						 : exchange_count(exchange);
 	exchange->tells_all = !collective->group &&
 			      exchange_count(exchange) <= EXCHANGE_KNOWN_MAX;
-	for (unsigned node = 0; node < exchange_count(exchange); node++) {
-		exchange->peers[node].meets = false;
-		exchange->lengths[node] = 0;
-	}
 	while (member(collective, own) != exchange_own(exchange))
 		own++;
 	for (unsigned i = 0; i < exchange->ring_count; i++) {
@@ -238,7 +269,7 @@ static void form_ring(struct exchange *exchange)
 			member(collective, (own + i) % exchange->ring_count);
 
 		exchange->ring[i] = node;
-		exchange->peers[node].meets = true;
+		exchange_peer_of(exchange, node)->meets = true;
 		if (i > 0)
 			store_le64(&exchange->lengths[node],
 				   collective->send_bytes[node]);
@@ -301,8 +332,7 @@ static int finish(struct exchange *exchange, struct failure *failure)
 
 static void close_all(struct exchange *exchange)
 {
-	free(exchange->peers);
-	free(exchange->totals);
+	exchange_peers_fini(exchange);
 	free(exchange->lengths);
 	free(exchange->ring);
 	exchange->transport->close(exchange);
@@ -322,12 +352,12 @@ static const struct exchange_ops straight = {
 
 bool exchange_phase_is_reached(const struct exchange *exchange)
 {
-	const struct exchange_peer *peers = exchange->peers;
+	struct exchange_peer *const *peers = exchange->peers;
 
 	if (exchange_own(exchange) != 0)
-		return peers[0].phase >= exchange->phase_wanted;
+		return peers[0]->phase >= exchange->phase_wanted;
 	for (unsigned node = 1; node < exchange_count(exchange); node++)
-		if (peers[node].phase < exchange->phase_wanted)
+		if (peers[node]->phase < exchange->phase_wanted)
 			return false;
 	return true;
 }
@@ -500,29 +530,6 @@ const char *exchange_schedule_name(enum exchange_schedule schedule)
 /* --- opening and closing ----------------------------------------------------
  */
 
-static int make_peers(struct exchange *exchange, uint64_t now_ns)
-{
-	unsigned count = exchange_count(exchange);
-	unsigned told = count <= EXCHANGE_KNOWN_MAX ? count : 0;
-	size_t announced = (size_t)count * EXCHANGE_ANNOUNCED;
-
-	exchange->peers = calloc(count, sizeof(*exchange->peers));
-	exchange->totals =
-		calloc(announced * told + 1, sizeof(*exchange->totals));
-	exchange->lengths = calloc(count, sizeof(*exchange->lengths));
-	exchange->ring = calloc(count, sizeof(*exchange->ring));
-	if (!exchange->peers || !exchange->totals || !exchange->lengths ||
-	    !exchange->ring)
-		return -ENOMEM;
-	for (size_t i = 0; i < announced; i++)
-		exchange->peers[i / EXCHANGE_ANNOUNCED]
-			.announced[i % EXCHANGE_ANNOUNCED]
-			.totals = &exchange->totals[i * told];
-	for (unsigned node = 0; node < count; node++)
-		liveness_hear(&exchange->peers[node].liveness, now_ns);
-	return 0;
-}
-
 int exchange_init(struct exchange *exchange,
 		  const struct exchange_transport *transport,
 		  const struct exchange_options *options,
@@ -534,12 +541,18 @@ int exchange_init(struct exchange *exchange,
 	exchange->rank = options->rank;
 	exchange->deadline_ns = options->deadline_ns;
 	exchange->lane = options->lane;
+	exchange->skips_hello = options->skips_hello;
 	exchange->has_node = options->has_node;
 	exchange->node = options->node;
 	exchange->spins = options->spins;
 	exchange->schedule = options->schedule;
 	exchange->served_ns = clock_now_ns();
-	if (make_peers(exchange, exchange->served_ns) < 0)
+	exchange->lengths =
+		calloc(exchange_count(exchange), sizeof(*exchange->lengths));
+	exchange->ring =
+		calloc(exchange_count(exchange), sizeof(*exchange->ring));
+	if (!exchange->lengths || !exchange->ring ||
+	    exchange_peers_init(exchange, exchange->served_ns) < 0)
 		return failure_no_memory(failure);
 	exchange_hear_hello(exchange, exchange_own(exchange), options->hello,
 			    options->hello_bytes);

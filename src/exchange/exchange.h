@@ -79,6 +79,10 @@ struct exchange_options {
 	 * before it sleeps. */
 	bool spins;
 	uint64_t deadline_ns; /* after this silence a rank is given up */
+	/* All ranks are known to run: none says hello, exchange_join() waits
+	 * for nobody, and a rank speaks only to those that a collective or a
+	 * barrier has it speak to. */
+	bool skips_hello;
 	/* What all ranks learn of this one: up to EXCHANGE_HELLO_BYTES_MAX
 	 * bytes, which are copied. */
 	const void *hello;

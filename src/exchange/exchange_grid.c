@@ -26,12 +26,13 @@ struct incoming_bundle {
 /* One of the two exchanges. */
 struct step {
 	struct exchange_grid *grid;
-	unsigned *group;		  /* owned */
-	uint64_t *send_bytes;		  /* [node]; owned */
-	struct grid_bundle *outgoing;	  /* [node]; owned */
-	struct incoming_bundle *incoming; /* [node]; owned */
-	struct grid_part *parts;	  /* of all that we send; owned */
-	uint8_t *memory;		  /* of all that comes; owned */
+	unsigned *group;      /* owned */
+	uint64_t *send_bytes; /* [node]; owned */
+	/* [place in the group], of which there are few beside all nodes;
+	 * owned. */
+	struct grid_bundle *outgoing;
+	struct incoming_bundle *incoming;
+	uint8_t *memory; /* of all that comes; owned */
 	struct exchange_collective inner;
 };
 
@@ -43,6 +44,9 @@ struct exchange_grid {
 	struct grid_shape shape;
 	bool passes_on; /* we stand in a complete row */
 	struct step row, column;
+	/* Of all that we send: to the row, and when that has it all, to the
+	 * column; owned. */
+	struct grid_part *parts;
 	/* The collective at hand does not go by the grid. */
 	bool is_direct;
 	/* The one that does; NULL: between them. */
@@ -52,6 +56,28 @@ struct exchange_grid {
 	const uint8_t **received_bytes; /* [node]: where they are; owned */
 	uint64_t unserved_bytes; /* delivered since other ranks were served */
 };
+
+/* --- places -----------------------------------------------------------------
+ */
+
+static unsigned place_of(const struct step *step, unsigned node)
+{
+	const struct exchange_grid *grid = step->grid;
+
+	return step == &grid->row ? grid_row_place(&grid->shape, node)
+				  : grid_column_place(&grid->shape, node);
+}
+
+static struct grid_bundle *outgoing_to(const struct step *step, unsigned node)
+{
+	return &step->outgoing[place_of(step, node)];
+}
+
+static struct incoming_bundle *incoming_from(const struct step *step,
+					     unsigned node)
+{
+	return &step->incoming[place_of(step, node)];
+}
 
 /* --- lengths ----------------------------------------------------------------
  */
@@ -118,8 +144,8 @@ static void read_bundle(void *context, unsigned node, uint64_t offset,
 {
 	const struct step *step = context;
 
-	grid_bundle_read(&step->outgoing[node], step->grid->collective, offset,
-			 target, byte_count);
+	grid_bundle_read(outgoing_to(step, node), step->grid->collective,
+			 offset, target, byte_count);
 }
 
 /* What the collective has for a rank; nothing for ourselves. */
@@ -135,15 +161,17 @@ static struct grid_part own_part(const struct exchange_grid *grid, unsigned to)
 static void end_bundle(struct step *step, unsigned to,
 		       const struct grid_part *parts, unsigned part_count)
 {
-	step->outgoing[to] = (struct grid_bundle){ parts, part_count };
-	step->send_bytes[to] = grid_bundle_bytes(&step->outgoing[to]);
+	struct grid_bundle *bundle = outgoing_to(step, to);
+
+	*bundle = (struct grid_bundle){ parts, part_count };
+	step->send_bytes[to] = grid_bundle_bytes(bundle);
 }
 
 /* Each rank of our row that passes on gets what is for its column. */
 static void bundle_by_columns(struct exchange_grid *grid)
 {
 	unsigned row = grid_row_of(&grid->shape, grid->own);
-	struct grid_part *next = grid->row.parts;
+	struct grid_part *next = grid->parts;
 
 	for (unsigned column = 0; column < grid->shape.columns; column++) {
 		const struct grid_part *first = next;
@@ -166,12 +194,12 @@ static void bundle_by_rows(struct exchange_grid *grid)
 		 sources = grid_row_count(&grid->shape, row);
 	unsigned column = grid_column_of(&grid->shape, grid->own);
 	unsigned targets = grid_column_count(&grid->shape, column);
-	struct grid_part *parts = grid->column.parts; /* [target][source] */
+	struct grid_part *parts = grid->parts; /* [target][source] */
 
 	for (unsigned s = 0; s < sources; s++) {
 		unsigned from = grid_row_member(&grid->shape, row, s);
 		const struct incoming_bundle *bundle =
-			&grid->row.incoming[from];
+			incoming_from(&grid->row, from);
 		const uint8_t *at = bundle->bytes + targets * GRID_LENGTH_BYTES;
 
 		for (unsigned k = 0; k < targets; k++) {
@@ -204,20 +232,21 @@ static int prepare(void *context, const uint64_t *receive_bytes,
 		   struct failure *failure)
 {
 	struct step *step = context;
-	unsigned count = step->grid->shape.node_count;
+	unsigned count = step->inner.group_count;
 	uint64_t bytes = 0;
 	uint8_t *next;
 
-	for (unsigned node = 0; node < count; node++)
-		bytes += receive_bytes[node];
+	for (unsigned k = 0; k < count; k++)
+		bytes += receive_bytes[step->group[k]];
 	step->memory = next = malloc(bytes + 1);
 	if (!next)
 		return failure_no_memory(failure);
 	exchange_place(step->grid->exchange, next, bytes);
-	for (unsigned node = 0; node < count; node++) {
-		step->incoming[node] =
-			(struct incoming_bundle){ next, receive_bytes[node] };
-		next += receive_bytes[node];
+	for (unsigned k = 0; k < count; k++) {
+		uint64_t length = receive_bytes[step->group[k]];
+
+		step->incoming[k] = (struct incoming_bundle){ next, length };
+		next += length;
 	}
 	return 0;
 }
@@ -226,7 +255,7 @@ static uint8_t *place(void *context, unsigned node, uint64_t offset,
 		      size_t *room)
 {
 	const struct step *step = context;
-	const struct incoming_bundle *bundle = &step->incoming[node];
+	const struct incoming_bundle *bundle = incoming_from(step, node);
 
 	*room = bundle->byte_count - offset;
 	return bundle->bytes + offset;
@@ -250,7 +279,7 @@ static int check_part(const struct exchange_grid *grid, const struct step *step,
 		      struct failure *failure)
 {
 	uint64_t bytes =
-		grid_bundle_part_bytes(step->incoming[sender].bytes, k);
+		grid_bundle_part_bytes(incoming_from(step, sender)->bytes, k);
 
 	if (bytes > *left)
 		return exchange_blame(
@@ -287,7 +316,7 @@ static int check_bundle(const struct exchange_grid *grid,
 	unsigned row = grid_row_of(&grid->shape, sender);
 	unsigned count = is_row ? grid_column_count(&grid->shape, column)
 				: grid_row_count(&grid->shape, row);
-	uint64_t left = step->incoming[sender].byte_count -
+	uint64_t left = incoming_from(step, sender)->byte_count -
 			count * (uint64_t)GRID_LENGTH_BYTES;
 	int error = 0;
 
@@ -334,8 +363,7 @@ static void find_in_row(struct exchange_grid *grid)
 	unsigned row = grid_row_of(&grid->shape, grid->own),
 		 sources = grid_row_count(&grid->shape, row);
 	const struct grid_part *parts =
-		grid->column.parts +
-		grid->own / grid->shape.columns * (size_t)sources;
+		grid->parts + grid->own / grid->shape.columns * (size_t)sources;
 
 	for (unsigned s = 0; s < sources; s++)
 		note_message(grid, grid_row_member(&grid->shape, row, s),
@@ -344,7 +372,8 @@ static void find_in_row(struct exchange_grid *grid)
 
 static void find_in_column(struct exchange_grid *grid, unsigned sender)
 {
-	const struct incoming_bundle *bundle = &grid->column.incoming[sender];
+	const struct incoming_bundle *bundle =
+		incoming_from(&grid->column, sender);
 	unsigned row = grid_row_of(&grid->shape, sender),
 		 sources = grid_row_count(&grid->shape, row);
 	const uint8_t *at = bundle->bytes + sources * (size_t)GRID_LENGTH_BYTES;
@@ -530,16 +559,15 @@ static uint64_t message_bytes(const struct exchange *exchange, unsigned source,
  */
 
 static bool new_step(struct exchange_grid *grid, struct step *step,
-		     unsigned group_count, size_t part_count)
+		     unsigned group_count)
 {
 	unsigned count = grid->shape.node_count;
 
 	step->grid = grid;
 	step->group = calloc(group_count, sizeof(*step->group));
 	step->send_bytes = calloc(count, sizeof(*step->send_bytes));
-	step->outgoing = calloc(count, sizeof(*step->outgoing));
-	step->incoming = calloc(count, sizeof(*step->incoming));
-	step->parts = calloc(part_count, sizeof(*step->parts));
+	step->outgoing = calloc(group_count, sizeof(*step->outgoing));
+	step->incoming = calloc(group_count, sizeof(*step->incoming));
 	step->inner = (struct exchange_collective){
 		.context = step,
 		.group = step->group,
@@ -551,7 +579,7 @@ static bool new_step(struct exchange_grid *grid, struct step *step,
 		.place = place,
 	};
 	return step->group && step->send_bytes && step->outgoing &&
-	       step->incoming && step->parts;
+	       step->incoming;
 }
 
 static void free_step(struct step *step)
@@ -560,7 +588,6 @@ static void free_step(struct step *step)
 	free(step->send_bytes);
 	free(step->outgoing);
 	free(step->incoming);
-	free(step->parts);
 	free(step->memory);
 }
 
@@ -568,6 +595,7 @@ static void free_grid(struct exchange_grid *grid)
 {
 	free_step(&grid->row);
 	free_step(&grid->column);
+	free(grid->parts);
 	free(grid->receive_bytes);
 	free(grid->received_bytes);
 	free(grid);
@@ -592,10 +620,11 @@ static bool fill(struct exchange_grid *grid)
 
 	grid->receive_bytes = calloc(count, sizeof(*grid->receive_bytes));
 	grid->received_bytes = calloc(count, sizeof(*grid->received_bytes));
-	if (!grid->receive_bytes || !grid->received_bytes ||
-	    !new_step(grid, &grid->row, in_row, count) ||
-	    !new_step(grid, &grid->column, in_column,
-		      (size_t)in_row * in_column))
+	grid->parts = calloc(MAX(count, (size_t)in_row * in_column),
+			     sizeof(*grid->parts));
+	if (!grid->receive_bytes || !grid->received_bytes || !grid->parts ||
+	    !new_step(grid, &grid->row, in_row) ||
+	    !new_step(grid, &grid->column, in_column))
 		return false;
 	for (unsigned k = 0; k < in_row; k++)
 		grid->row.group[k] = grid_row_member(&grid->shape, row, k);

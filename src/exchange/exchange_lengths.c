@@ -21,7 +21,8 @@ bool exchange_hear_lengths(struct exchange *exchange, unsigned node,
 			   unsigned count)
 {
 	struct exchange_announced *announced =
-		&exchange->peers[node].announced[epoch % EXCHANGE_ANNOUNCED];
+		&exchange_peer_of(exchange, node)
+			 ->announced[epoch % EXCHANGE_ANNOUNCED];
 	bool all = count > 1;
 
 	if (count == 0 || exchange_is_wrong_count(exchange, count) ||
@@ -135,7 +136,7 @@ int exchange_check_lengths(struct exchange *exchange, uint64_t *receive_bytes,
 
 		receive_bytes[node] = 0;
 		if (node == exchange_own(exchange) ||
-		    !exchange->peers[node].meets)
+		    !exchange->peers[node]->meets)
 			continue;
 		error = check_source(exchange, node, failure);
 		if (error)

@@ -133,8 +133,15 @@ struct exchange_announced {
 	uint64_t byte_count; /* of its message to us */
 	bool has_totals;     /* of its messages to all ranks: */
 
-	/* Written by exchange.c: where exchange_lengths.c notes these. */
+	/* Written by exchange_peers.c: where exchange_lengths.c notes these. */
 	uint64_t *totals; /* [node], in the exchange's totals */
+};
+
+/* What a rank has said of itself.
+ * Written by exchange_peers.c. */
+struct exchange_said {
+	uint8_t hello[EXCHANGE_HELLO_BYTES_MAX];
+	uint8_t application[EXCHANGE_APPLICATION_BYTES_MAX];
 };
 
 /* A rank, also the own one. */
@@ -145,9 +152,8 @@ struct exchange_peer {
 	/* Written by exchange_peers.c. */
 	bool is_here; /* it has been heard */
 	uint32_t phase;
-	uint8_t hello[EXCHANGE_HELLO_BYTES_MAX];
+	struct exchange_said *said; /* NULL: nothing; owned */
 	size_t hello_bytes;
-	uint8_t application[EXCHANGE_APPLICATION_BYTES_MAX];
 	size_t application_bytes;
 
 	/* Written by exchange_lengths.c. */
@@ -166,10 +172,9 @@ struct exchange {
 	const struct rank *rank;
 	uint64_t deadline_ns;
 	struct trace_lane *lane; /* or NULL */
+	bool skips_hello;
 	bool has_node;
-	unsigned node;		     /* if has_node */
-	struct exchange_peer *peers; /* [node]; owned */
-	uint64_t *totals; /* of all announcements of all peers; owned */
+	unsigned node; /* if has_node */
 	/* Calls between collectives may change these. */
 	bool spins;
 	enum exchange_schedule schedule;
@@ -183,6 +188,7 @@ struct exchange {
 	 * next one, ..., the one that precedes the own; owned. */
 	unsigned *ring;
 	unsigned ring_count;
+	bool watches_ring; /* no other ranks are waited for */
 	/* [node]: bytes of our message to it, little endian; owned. */
 	uint64_t *lengths;
 	bool tells_all;	  /* each rank tells all what it has for all */
@@ -194,6 +200,16 @@ struct exchange {
 	uint32_t delay_ms;     /* announced until the next barrier */
 	uint64_t served_ns;    /* when this rank was last here, and not away */
 
+	/* Written by exchange_peers.c. */
+	/* [node]; owned, but for nobody, to which all entries point at first:
+	 * exchange_peer_of() puts a peer of its own there.  Of thousands of
+	 * ranks a rank may speak with a few. */
+	struct exchange_peer **peers;
+	struct exchange_peer nobody;
+	unsigned here_count; /* of other ranks that have been heard */
+	uint64_t *totals;    /* of all announcements of all peers; owned */
+
+	/* Written by exchange.c. */
 	/* Steps of one exchange_serve() at most: enough for what a rank may ask
 	 * for, but not endless if strangers keep sending. */
 	unsigned serve_steps_max;
@@ -248,6 +264,13 @@ void exchange_give_up(struct exchange *exchange, unsigned node,
 /* --- exchange_peers.c -------------------------------------------------------
  */
 
+/* Returns 0 or -ENOMEM. */
+int exchange_peers_init(struct exchange *exchange, uint64_t now_ns);
+void exchange_peers_fini(struct exchange *exchange);
+/* What is known of the node, to be written.  If there is no memory for it, that
+ * is this rank's failure, and what is written is forgotten. */
+struct exchange_peer *exchange_peer_of(struct exchange *exchange,
+				       unsigned node);
 /* A STATUS has come from the node, in which it announces this delay. */
 void exchange_hear(struct exchange *exchange, unsigned node, uint32_t delay_ms,
 		   uint64_t now_ns);
@@ -303,7 +326,7 @@ static inline const struct exchange_announced *
 exchange_announced(const struct exchange *exchange, unsigned node)
 {
 	return &exchange->peers[node]
-			.announced[exchange->epoch % EXCHANGE_ANNOUNCED];
+			->announced[exchange->epoch % EXCHANGE_ANNOUNCED];
 }
 
 static inline bool exchange_has_announced(const struct exchange *exchange,

@@ -63,6 +63,24 @@ static inline unsigned grid_row_member(const struct grid_shape *shape,
 	       (k - shape->columns) * shape->full_rows;
 }
 
+/* Which k a rank has in its row, and in its column. */
+static inline unsigned grid_row_place(const struct grid_shape *shape,
+				      unsigned node)
+{
+	unsigned row = grid_row_of(shape, node);
+
+	if (grid_passes_on(shape, node))
+		return grid_column_of(shape, node);
+	return shape->columns + (node - shape->full_rows * shape->columns -
+				 row) / shape->full_rows;
+}
+
+static inline unsigned grid_column_place(const struct grid_shape *shape,
+					 unsigned node)
+{
+	return node / shape->columns;
+}
+
 static inline unsigned grid_row_count(const struct grid_shape *shape,
 				      unsigned row)
 {

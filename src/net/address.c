@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "base/parse.h"
 
 #define HOST_BYTES 256 /* a DNS name has 253 characters at most */
@@ -227,4 +228,18 @@ bool address_is_same_host(const struct address *a, const struct address *b)
 		return IN6_ARE_ADDR_EQUAL(&a6->sin6_addr, &b6->sin6_addr) &&
 		       a6->sin6_scope_id == b6->sin6_scope_id;
 	return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+}
+
+uint32_t address_host_hash(const struct address *address)
+{
+	const struct sockaddr_in *v4 = (const void *)&address->socket;
+	const struct sockaddr_in6 *v6 = (const void *)&address->socket;
+	uint32_t words[4] = { v4->sin_addr.s_addr };
+	uint32_t hash = 0;
+
+	if (address->socket.ss_family == AF_INET6)
+		memcpy(words, &v6->sin6_addr, sizeof(words));
+	for (unsigned i = 0; i < ARRAY_LEN(words); i++)
+		hash = (hash ^ words[i]) * 0x9e3779b1; /* Knuth's */
+	return hash ^ hash >> 15;
 }

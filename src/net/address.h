@@ -52,5 +52,7 @@ bool address_is_loopback(const struct address *address);
 /* True if both are the same IPv4 address, or the same IPv6 address in the same
  * zone, whatever their ports are. */
 bool address_is_same_host(const struct address *a, const struct address *b);
+/* A number that is the same of the same host. */
+uint32_t address_host_hash(const struct address *address);
 
 #endif /* ADDRESS_H */

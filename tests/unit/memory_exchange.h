@@ -136,20 +136,23 @@ static void memory_tell(struct exchange *exchange, unsigned node,
 			enum exchange_news news)
 {
 	struct memory_exchange *x = memory_of(exchange);
-	const struct exchange_peer *own = &exchange->peers[x->own];
+	size_t hello_bytes, payload_bytes;
+	const void *hello = exchange_hello(exchange, x->own, &hello_bytes);
+	const void *payload =
+		exchange_application_payload(exchange, x->own, &payload_bytes);
 	struct memory_node *told = &x->hub->nodes[x->own];
 
 	(void)node, (void)news;
 	memory_lock(x);
 	told->serial++;
-	memcpy(told->hello, own->hello, sizeof(told->hello));
-	told->hello_bytes = own->hello_bytes;
+	memcpy(told->hello, hello, hello_bytes);
+	told->hello_bytes = hello_bytes;
 	told->epoch = exchange->epoch;
 	told->phase = exchange->phase;
 	memcpy(told->lengths[exchange->epoch % EXCHANGE_ANNOUNCED],
 	       exchange->lengths, x->node_count * sizeof(uint64_t));
-	memcpy(told->application, own->application, sizeof(told->application));
-	told->application_bytes = own->application_bytes;
+	memcpy(told->application, payload, payload_bytes);
+	told->application_bytes = payload_bytes;
 	memory_unlock_changed(x);
 }
 
@@ -290,7 +293,7 @@ static bool memory_take(struct memory_exchange *x, unsigned from,
 	memory_copy_out(x->base.collective, from, message, at, end);
 	message->taken_bytes = end;
 	memory_unlock_changed(x);
-	liveness_hear(&x->base.peers[from].liveness, now_ns);
+	liveness_hear(&x->base.peers[from]->liveness, now_ns);
 	x->base.counters.received_bytes += end - at;
 	exchange_pass_on(&x->base, from, end, end == byte_count);
 	return true;

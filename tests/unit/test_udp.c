@@ -385,7 +385,7 @@ static void go_on_early(struct node *node, struct exchange *x)
 	/* A rank that is ready is sent no totals, and a STATUS of a new
 	 * collective without them is refused for that. */
 	for (unsigned i = 0; i < udp_node_count(udp); i++)
-		udp->peers[i].heard.ready = false;
+		udp->peers[i]->heard.ready = false;
 	/* The others leave out what they are told before their first, which on
 	 * a busy machine they begin late. */
 	for (unsigned i = 0;
@@ -1063,7 +1063,7 @@ static void udp__a_relay_changes_no_address(void **state)
 					    .hello = "",
 					    .hello_bytes = 1 };
 	struct udp_wire_status status = { .source = 1, .data_port = 7000 };
-	struct address relay, data;
+	struct address relay, data, got;
 	struct datagram_socket out;
 	struct datagram_options plain = { .plain = true };
 	struct failure failure;
@@ -1085,18 +1085,18 @@ static void udp__a_relay_changes_no_address(void **state)
 	part.iov_len = udp_wire_seal_status(&status, &x->keys, bytes);
 	datagram_send(&out, &x->control.local, &part, 1, part.iov_len,
 		      part.iov_len);
-	for (unsigned i = 0; i < 1000 && !x->base.peers[1].is_here; i++) {
+	for (unsigned i = 0; i < 1000 && !x->base.peers[1]->is_here; i++) {
 		assert_int_equal(exchange_serve(exchange, &failure), 0);
 		usleep(1000);
 	}
-	assert_true(x->base.peers[1].is_here);
+	assert_true(x->base.peers[1]->is_here);
 	data = rank.addresses[1];
 	address_set_port(&data, status.data_port);
-	assert_memory_equal(&x->peers[1].data.socket, &data.socket,
-			    data.length);
+	got = udp_address(x, 1, x->peers[1]->data_port);
+	assert_memory_equal(&got.socket, &data.socket, data.length);
 	address_set_port(&data, address_port(&out.local));
-	assert_memory_equal(&x->peers[1].control.socket, &data.socket,
-			    data.length);
+	got = udp_address(x, 1, x->control_ports[1]);
+	assert_memory_equal(&got.socket, &data.socket, data.length);
 	datagram_close(&out);
 	exchange_close(exchange);
 	for (unsigned i = 0; i < 2; i++)
@@ -1200,6 +1200,67 @@ static void udp__lengths_that_cannot_be(void **state)
 	}
 }
 
+static unsigned count_known(const struct udp *x)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 1; i < udp_node_count(x); i++)
+		count += x->peers[i] != &x->stranger ||
+			 x->base.peers[i] != &x->base.nobody;
+	return count;
+}
+
+/* Only ranks that this one speaks with take memory, and none by what comes from
+ * a process that has not the secret. */
+static void udp__unknown_ranks_take_no_memory(void **state)
+{
+	struct rank rank;
+	struct exchange_options options = { .rank = &rank,
+					    .deadline_ns = DEADLINE_NS,
+					    .skips_hello = true };
+	struct udp_wire_status status = { .source = 7,
+					  .serial = 1,
+					  .data_port = 7000 };
+	struct datagram_options plain = { .plain = true };
+	uint8_t bytes[UDP_STATUS_BYTES_MAX];
+	struct udp_options udp_options = { 0 };
+	struct iovec part = { .iov_base = bytes };
+	struct datagram_socket out;
+	struct failure failure;
+	struct address any;
+	struct udp *x;
+
+	(void)state;
+	init_rank(&rank, 0, 60);
+	x = udp_of(udp_open(&options, &udp_options, &failure));
+	assert_non_null(x);
+	any = x->control.local;
+	address_set_port(&any, 0);
+	assert_int_equal(datagram_open(&out, &any, &plain, &failure), 0);
+	for (unsigned sealed = 0; sealed < 2; sealed++) {
+		part.iov_len = udp_wire_seal_status(&status, &x->keys, bytes);
+		bytes[0] ^= !sealed;
+		datagram_send(&out, &x->control.local, &part, 1, part.iov_len,
+			      part.iov_len);
+		for (unsigned i = 0;
+		     i < 1000 && x->base.counters.stray_datagrams == 0 &&
+		     count_known(x) == 0;
+		     i++) {
+			assert_int_equal(exchange_serve(&x->base, &failure), 0);
+			usleep(1000);
+		}
+		assert_int_equal(x->base.counters.stray_datagrams, !sealed);
+		assert_int_equal(count_known(x), sealed);
+		x->base.counters.stray_datagrams = 0;
+	}
+	datagram_close(&out);
+	exchange_close(&x->base);
+	for (unsigned i = 0; i < 60; i++)
+		free(rank.names[i]);
+	free(rank.names);
+	free(rank.addresses);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1226,6 +1287,7 @@ int main(void)
 		cmocka_unit_test(udp__a_failure_is_told_to_all),
 		cmocka_unit_test(udp__what_is_told_ends_at_the_barrier),
 		cmocka_unit_test(udp__a_relay_changes_no_address),
+		cmocka_unit_test(udp__unknown_ranks_take_no_memory),
 		cmocka_unit_test(udp__a_failure_to_prepare),
 		cmocka_unit_test(udp__a_rank_that_goes_on_too_early),
 		cmocka_unit_test(udp__lengths_that_cannot_be),

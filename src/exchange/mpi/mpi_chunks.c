@@ -252,7 +252,7 @@ static void end_chunk(struct mpi *x, unsigned slot, const MPI_Status *status,
 	struct failure failure;
 	int byte_count = 0;
 
-	liveness_hear(&x->base.peers[chunk->node].liveness, now_ns);
+	liveness_hear(&x->base.peers[chunk->node]->liveness, now_ns);
 	if (slot >= x->window) {
 		peer->out_done_bytes += chunk->byte_count;
 		x->base.counters.sent_bytes += chunk->byte_count;

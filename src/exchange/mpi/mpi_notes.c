@@ -84,7 +84,8 @@ static void put_failure(const struct mpi *x, struct mpi_note *note)
 static void fill(const struct mpi *x, struct mpi_note *note, unsigned node,
 		 enum exchange_news news)
 {
-	const struct exchange_peer *own = &x->base.peers[mpi_own(x)];
+	size_t bytes;
+	const void *text;
 
 	note->head = (struct mpi_note_head){
 		.kind = news,
@@ -94,13 +95,16 @@ static void fill(const struct mpi *x, struct mpi_note *note, unsigned node,
 	};
 	if (news == EXCHANGE_HELLO) {
 		note->head.number = x->chunk_bytes;
-		put_text(note, own->hello, own->hello_bytes);
+		text = exchange_hello(&x->base, mpi_own(x), &bytes);
+		put_text(note, text, bytes);
 	} else if (news == EXCHANGE_LENGTHS) {
 		put_lengths(x, note, node);
 	} else if (news == EXCHANGE_FAILED) {
 		put_failure(x, note);
 	} else if (news != EXCHANGE_ALIVE && node == 0) {
-		put_text(note, own->application, own->application_bytes);
+		text = exchange_application_payload(&x->base, mpi_own(x),
+						    &bytes);
+		put_text(note, text, bytes);
 	}
 }
 

@@ -93,7 +93,7 @@ static bool waits_for(const struct exchange *exchange, unsigned node)
 	const struct udp *x = udp_of_const(exchange);
 
 	return (exchange->is_prepared &&
-		!arrivals_complete(&x->peers[node].in.arrivals)) ||
+		!arrivals_complete(&x->peers[node]->in.arrivals)) ||
 	       !udp_is_acked(x, node) || udp_send_waits_for(x) == node;
 }
 
@@ -109,9 +109,9 @@ static bool is_through(const struct exchange *exchange)
  * peer's turn. */
 static bool is_urgent(const struct udp *x, unsigned node)
 {
-	const struct udp_peer *peer = &x->peers[node];
+	const struct udp_peer *peer = x->peers[node];
 
-	return !x->base.peers[node].is_here || !x->base.collective ||
+	return !x->base.peers[node]->is_here || !x->base.collective ||
 	       !exchange_has_announced(&x->base, node) ||
 	       (!peer->heard.ready && peer->heard.epoch == x->base.epoch) ||
 	       (peer->out.sent_bytes == peer->out.byte_count &&
@@ -140,7 +140,7 @@ static uint64_t first_query_ns(const struct udp *x, unsigned node)
 	uint64_t crowds = DIV_ROUND_UP(udp_node_count(x), SHARED_NODES);
 	uint64_t first_ns = x->base.spins ? QUERY_NS : QUERY_SHARED_NS * crowds;
 
-	return MAX(first_ns, MIN(2 * x->peers[node].clock.last_round_trip_ns,
+	return MAX(first_ns, MIN(2 * x->peers[node]->clock.last_round_trip_ns,
 				 LIVENESS_QUERY_NS_MAX));
 }
 
@@ -149,7 +149,7 @@ static uint64_t watch(struct exchange *exchange, unsigned node, uint64_t now_ns)
 	struct udp *x = udp_of(exchange);
 	uint64_t until_ns;
 
-	if (liveness_wants_query(&exchange->peers[node].liveness,
+	if (liveness_wants_query(&exchange->peers[node]->liveness,
 				 is_urgent(x, node), first_query_ns(x, node),
 				 exchange->deadline_ns, now_ns, &until_ns))
 		udp_status_send(x, node, UDP_STATUS_QUERY);
@@ -264,7 +264,7 @@ static int64_t clock_offset_ns(const struct exchange *exchange, unsigned node,
 			       uint64_t *bound_ns)
 {
 	const struct udp_clock *clock =
-		&udp_of_const(exchange)->peers[node].clock;
+		&udp_of_const(exchange)->peers[node]->clock;
 
 	*bound_ns = clock->round_trip_ns == UINT64_MAX
 			    ? UINT64_MAX
@@ -276,7 +276,7 @@ static uint32_t payload_bytes_to_next(const struct exchange *exchange)
 {
 	const struct udp *x = udp_of_const(exchange);
 
-	return x->peers[(udp_own(x) + 1) % udp_node_count(x)].segment_bytes;
+	return x->segment_bytes[(udp_own(x) + 1) % udp_node_count(x)];
 }
 
 /* --- opening and closing ---------------------------------------------------
@@ -343,6 +343,7 @@ struct exchange *udp_open(const struct exchange_options *options,
 		exchange_close(&x->base);
 		return NULL;
 	}
-	udp_status_say_hello(x);
+	if (!options->skips_hello)
+		udp_status_say_hello(x);
 	return &x->base;
 }

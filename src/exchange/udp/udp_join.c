@@ -24,6 +24,48 @@
  * message leaves soon after the message. */
 #define SEND_ROOM_BYTES ((uint32_t)256 << 10)
 
+/* --- hosts -------------------------------------------------------------------
+ */
+
+/* A slot for each node; what the ranks of a host share is in the slot of the
+ * first of them. */
+struct udp_host {
+	unsigned first;
+	unsigned rank_count;	       /* counted so far */
+	size_t payload_bytes;	       /* 0: not known */
+	size_t loopback_payload_bytes; /* in slot 0: to all loopback addresses
+					*/
+};
+
+/* Which ranks have one host: by a hash table, since thousands of ranks have
+ * millions of pairs.  NULL: there is no memory. */
+static struct udp_host *find_hosts(const struct udp *x)
+{
+	const struct address *addresses = x->base.rank->addresses;
+	unsigned count = udp_node_count(x);
+	struct udp_host *hosts = calloc(count, sizeof(*hosts));
+	unsigned *table = calloc(2 * (size_t)count, sizeof(*table));
+
+	for (unsigned node = 0; hosts && table && node < count; node++) {
+		unsigned at = address_host_hash(&addresses[node]) % (2 * count);
+
+		/* An entry is the number of a node and 1; 0: it is free. */
+		while (table[at] &&
+		       !address_is_same_host(&addresses[table[at] - 1],
+					     &addresses[node]))
+			at = (at + 1) % (2 * count);
+		if (table[at] == 0)
+			table[at] = node + 1;
+		hosts[node].first = table[at] - 1;
+	}
+	if (!table) {
+		free(hosts);
+		hosts = NULL;
+	}
+	free(table);
+	return hosts;
+}
+
 /* --- addresses and sockets --------------------------------------------------
  */
 
@@ -56,21 +98,17 @@ static uint16_t first_port(const struct udp *x)
 }
 
 /* Returns 0, or -EINVAL with *failure filled. */
-static int guess_ports(struct udp *x, struct failure *failure)
+static int guess_ports(struct udp *x, struct udp_host *hosts,
+		       struct failure *failure)
 {
-	const struct address *addresses = x->base.rank->addresses;
 	unsigned first = first_port(x), ranks = 1, last;
 
 	for (unsigned node = 0; node < udp_node_count(x); node++) {
-		struct address address = addresses[node];
-		unsigned lower_count = 0;
+		struct udp_host *host = &hosts[hosts[node].first];
 
-		for (unsigned lower = 0; lower < node; lower++)
-			lower_count += address_is_same_host(&addresses[lower],
-							    &addresses[node]);
-		ranks = MAX(ranks, lower_count + 1);
-		address_set_port(&address, (uint16_t)(first + lower_count));
-		udp_status_guess(x, node, &address);
+		udp_status_guess(x, node, (uint16_t)(first + host->rank_count));
+		host->rank_count++;
+		ranks = MAX(ranks, host->rank_count);
 	}
 	x->port_step = MAX(UDP_PORT_STEP_MIN, ranks);
 	last = first + ranks - 1 + (UDP_PORT_TRIES - 1) * x->port_step;
@@ -86,7 +124,7 @@ static int open_sockets(struct udp *x, struct failure *failure)
 {
 	struct datagram_options options = { .plain = true };
 	struct address local = bound_address(x);
-	uint16_t port = address_port(&x->peers[udp_own(x)].control);
+	uint16_t port = x->control_ports[udp_own(x)];
 	int error = -EADDRINUSE;
 	struct failure tried; /* forgotten if the next port is free */
 
@@ -112,30 +150,27 @@ static int open_sockets(struct udp *x, struct failure *failure)
 
 /* Asking the kernel takes four calls: paths that must be alike are asked for
  * once. */
-static size_t payload_bytes_to(const struct udp *x, unsigned node)
+static size_t payload_bytes_to(const struct udp *x, struct udp_host *hosts,
+			       unsigned node)
 {
-	const struct udp_peer *peer = &x->peers[node];
+	const struct address *address = &x->base.rank->addresses[node];
+	size_t *known = address_is_loopback(address)
+				? &hosts[0].loopback_payload_bytes
+				: &hosts[hosts[node].first].payload_bytes;
 
-	for (unsigned lower = 0; lower < node; lower++) {
-		const struct udp_peer *known = &x->peers[lower];
-		bool alike =
-			address_is_same_host(&known->control, &peer->control) ||
-			(address_is_loopback(&known->control) &&
-			 address_is_loopback(&peer->control));
-
-		if (lower != udp_own(x) && alike)
-			return known->segment_bytes + UDP_DATA_HEADER_BYTES;
-	}
-	return datagram_payload_bytes(&x->data.local, &peer->control);
+	if (*known == 0)
+		*known = datagram_payload_bytes(&x->data.local, address);
+	return *known;
 }
 
 /* Returns the bytes, or -errno. */
-static int find_payload(struct udp *x, unsigned node, struct failure *failure)
+static int find_payload(struct udp *x, struct udp_host *hosts, unsigned node,
+			struct failure *failure)
 {
 	size_t bytes;
 
 	errno = 0;
-	bytes = payload_bytes_to(x, node);
+	bytes = payload_bytes_to(x, hosts, node);
 	if (bytes == 0) {
 		exchange_note_failure(
 			&x->base, node, failure_status(errno, EXIT_PEER),
@@ -152,7 +187,8 @@ static int find_payload(struct udp *x, unsigned node, struct failure *failure)
 	return (int)bytes;
 }
 
-static int find_payloads(struct udp *x, struct failure *failure)
+static int find_payloads(struct udp *x, struct udp_host *hosts,
+			 struct failure *failure)
 {
 	int largest = 0;
 
@@ -161,10 +197,10 @@ static int find_payloads(struct udp *x, struct failure *failure)
 
 		if (node == udp_own(x))
 			continue;
-		bytes = find_payload(x, node, failure);
+		bytes = find_payload(x, hosts, node, failure);
 		if (bytes < 0)
 			return bytes;
-		x->peers[node].segment_bytes =
+		x->segment_bytes[node] =
 			(uint32_t)bytes - UDP_DATA_HEADER_BYTES;
 		largest = MAX(largest, bytes);
 	}
@@ -183,18 +219,29 @@ void udp_join_init(struct udp *x)
 	x->control.fd = x->data.fd = -1;
 }
 
+static int open_with(struct udp *x, struct udp_host *hosts,
+		     struct failure *failure)
+{
+	int error = guess_ports(x, hosts, failure);
+
+	if (error == 0)
+		error = open_sockets(x, failure);
+	return error ? error : find_payloads(x, hosts, failure);
+}
+
 int udp_join_open(struct udp *x, struct failure *failure)
 {
 	int error = udp_wire_derive_keys(x->base.rank->secret, &x->keys);
+	struct udp_host *hosts = find_hosts(x);
 
 	x->opened_ns = clock_now_ns();
-	x->peers = calloc(udp_node_count(x), sizeof(*x->peers));
-	if (error || !x->peers)
-		return failure_no_memory(failure);
-	error = guess_ports(x, failure);
-	if (error == 0)
-		error = open_sockets(x, failure);
-	return error ? error : find_payloads(x, failure);
+	x->segment_bytes = calloc(udp_node_count(x), sizeof(*x->segment_bytes));
+	if (error || !hosts || !x->segment_bytes || udp_status_open(x) < 0)
+		error = failure_no_memory(failure);
+	else
+		error = open_with(x, hosts, failure);
+	free(hosts);
+	return error;
 }
 
 void udp_join_close(struct udp *x)
@@ -202,7 +249,6 @@ void udp_join_close(struct udp *x)
 	datagram_close(&x->control);
 	datagram_close(&x->data);
 	udp_page_close(x->page);
-	for (unsigned node = 0; x->peers && node < udp_node_count(x); node++)
-		arrivals_fini(&x->peers[node].in.arrivals);
-	free(x->peers);
+	udp_status_close(x);
+	free(x->segment_bytes);
 }

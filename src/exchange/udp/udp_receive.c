@@ -26,7 +26,7 @@
 void udp_receive_begin(struct udp *x)
 {
 	for (unsigned node = 0; node < udp_node_count(x); node++) {
-		struct udp_in *in = &x->peers[node].in;
+		struct udp_in *in = &x->peers[node]->in;
 
 		arrivals_fini(&in->arrivals);
 		in->open = false;
@@ -42,7 +42,7 @@ int udp_receive_prepare(struct udp *x, const uint64_t *receive_bytes)
 
 	for (unsigned i = 1; i < x->base.ring_count && !error; i++) {
 		unsigned node = x->base.ring[i];
-		struct udp_peer *peer = &x->peers[node];
+		struct udp_peer *peer = x->peers[node];
 
 		error = arrivals_init(&peer->in.arrivals, receive_bytes[node],
 				      MAX(1, peer->heard.segment_bytes[slot]));
@@ -66,7 +66,7 @@ static bool is_ours(struct udp *x, const struct datagram_head *head,
 	    data->destination != udp_own(x) ||
 	    data->source >= udp_node_count(x) || data->source == udp_own(x))
 		return false;
-	peer = &x->peers[data->source];
+	peer = x->peers[data->source];
 	return peer->in.open && data->offset < peer->in.arrivals.byte_count &&
 	       data->offset % peer->in.arrivals.segment_bytes == 0;
 }
@@ -196,7 +196,7 @@ static void account(struct udp *x, const struct udp_receive_batch *r)
  * forget it, when it is whole. */
 static void pass_on(struct udp *x, unsigned node, uint64_t prefix)
 {
-	struct udp_peer *peer = &x->peers[node];
+	struct udp_peer *peer = x->peers[node];
 	bool whole = arrivals_complete(&peer->in.arrivals);
 
 	if (peer->in.arrivals.prefix == prefix)
@@ -225,8 +225,8 @@ static int receive_batch(struct udp *x, uint64_t now_ns)
 		x->base.counters.stray_datagrams++;
 		return -1;
 	}
-	r->peer = &x->peers[r->first.source];
-	liveness = &x->base.peers[r->first.source].liveness;
+	r->peer = x->peers[r->first.source];
+	liveness = &x->base.peers[r->first.source]->liveness;
 	prefix = r->peer->in.arrivals.prefix;
 	lay_out(x, r, &head);
 	taken = datagram_take(&x->data, r->parts, r->part_count);
@@ -253,7 +253,7 @@ static uint64_t grantable_bytes(const struct udp *x, const struct arrivals *in)
 void udp_receive_grant_first(struct udp *x)
 {
 	for (unsigned i = 1; i < x->base.ring_count; i++) {
-		struct udp_in *in = &x->peers[x->base.ring[i]].in;
+		struct udp_in *in = &x->peers[x->base.ring[i]]->in;
 
 		in->granted_bytes = grantable_bytes(x, &in->arrivals);
 	}
@@ -261,7 +261,7 @@ void udp_receive_grant_first(struct udp *x)
 
 static void grant_to(struct udp *x, unsigned node)
 {
-	struct udp_in *in = &x->peers[node].in;
+	struct udp_in *in = &x->peers[node]->in;
 	uint64_t bytes = grantable_bytes(x, &in->arrivals);
 	uint64_t step =
 		bytes == in->arrivals.byte_count ? 1 : x->window_bytes / 4;
@@ -278,7 +278,7 @@ static void grant(struct udp *x)
 	for (unsigned i = x->base.ring_count; --i > 0;) {
 		unsigned node = x->base.ring[i];
 
-		if (!arrivals_complete(&x->peers[node].in.arrivals))
+		if (!arrivals_complete(&x->peers[node]->in.arrivals))
 			grant_to(x, node);
 	}
 }
@@ -329,7 +329,7 @@ static bool is_served(const struct udp_peer *peer)
 
 static uint64_t request_gaps_of(struct udp *x, unsigned node, uint64_t now_ns)
 {
-	struct udp_peer *peer = &x->peers[node];
+	struct udp_peer *peer = x->peers[node];
 	struct udp_in *in = &peer->in;
 
 	if (!has_gaps(peer))
@@ -364,11 +364,11 @@ uint64_t udp_receive_request_gaps(struct udp *x, uint64_t now_ns)
 
 bool udp_receive_is_stuck(struct udp *x, unsigned node, uint64_t now_ns)
 {
-	struct udp_peer *peer = &x->peers[node];
+	struct udp_peer *peer = x->peers[node];
 
 	return debt_is_overdue(&peer->in.debt,
 			       x->base.is_prepared && has_gaps(peer),
 			       peer->in.arrivals.arrived_count,
-			       x->base.peers[node].liveness.heard_ns,
+			       x->base.peers[node]->liveness.heard_ns,
 			       x->base.deadline_ns, now_ns);
 }

@@ -18,7 +18,7 @@ static unsigned next_of(const struct udp *x, unsigned steps)
  * unless they end the message. */
 static uint64_t sendable_bytes(const struct udp *x, unsigned node)
 {
-	const struct udp_peer *peer = &x->peers[node];
+	const struct udp_peer *peer = x->peers[node];
 	uint64_t limit = MIN(peer->heard.grant_bytes, peer->out.byte_count);
 	uint64_t bytes;
 
@@ -36,7 +36,7 @@ static bool others_are_ready(const struct udp *x, unsigned node)
 {
 	for (unsigned i = 1; i < x->base.ring_count; i++) {
 		const struct udp_heard *heard =
-			&x->peers[x->base.ring[i]].heard;
+			&x->peers[x->base.ring[i]]->heard;
 
 		if (x->base.ring[i] != node && !heard->ready &&
 		    heard->epoch <= x->base.epoch)
@@ -51,16 +51,16 @@ static bool others_are_ready(const struct udp *x, unsigned node)
  * another one does not tell it so. */
 bool udp_send_is_stuck(struct udp *x, unsigned node, uint64_t now_ns)
 {
-	struct udp_peer *peer = &x->peers[node];
+	struct udp_peer *peer = x->peers[node];
 	const struct udp_heard *heard = &peer->heard;
-	bool owes = x->base.is_prepared && x->base.peers[node].meets &&
+	bool owes = x->base.is_prepared && x->base.peers[node]->meets &&
 		    heard->epoch == x->base.epoch && !udp_is_acked(x, node) &&
 		    sendable_bytes(x, node) == 0;
 
 	return debt_is_overdue(&peer->out.debt, owes,
 			       heard->ready + heard->prefix_bytes +
 				       heard->grant_bytes,
-			       x->base.peers[node].liveness.heard_ns,
+			       x->base.peers[node]->liveness.heard_ns,
 			       x->base.deadline_ns, now_ns) &&
 	       (heard->ready || others_are_ready(x, node));
 }
@@ -70,7 +70,7 @@ bool udp_send_is_stuck(struct udp *x, unsigned node, uint64_t now_ns)
 unsigned udp_send_waits_for(const struct udp *x)
 {
 	unsigned next = next_of(x, 1);
-	const struct udp_peer *peer = &x->peers[next];
+	const struct udp_peer *peer = x->peers[next];
 
 	if (x->base.schedule != EXCHANGE_ROUNDS || x->round == 0 ||
 	    x->round + 1 >= x->base.ring_count || x->round_ns == 0 ||
@@ -120,7 +120,7 @@ static void end_rounds(struct udp *x)
 
 	while (x->round < rounds) {
 		const struct udp_peer *peer =
-			&x->peers[next_of(x, x->round + 1)];
+			x->peers[next_of(x, x->round + 1)];
 		uint64_t left_bytes =
 			peer->out.byte_count - peer->out.sent_bytes;
 
@@ -152,8 +152,8 @@ static unsigned choose_in_turn(struct udp *x)
 			x->last_turn = turn;
 			return node;
 		}
-		if (!x->peers[node].heard.ready &&
-		    x->peers[node].out.byte_count > 0)
+		if (!x->peers[node]->heard.ready &&
+		    x->peers[node]->out.byte_count > 0)
 			break;
 	}
 	return udp_own(x);
@@ -171,7 +171,7 @@ static unsigned choose_node(struct udp *x, uint64_t now_ns)
 			return udp_own(x);
 		node = next_of(x, x->round + 1);
 		if (sendable_bytes(x, node) == 0 ||
-		    (x->peers[node].out.sent_bytes == 0 &&
+		    (x->peers[node]->out.sent_bytes == 0 &&
 		     !is_our_turn(x, now_ns)))
 			return udp_own(x);
 		return node;
@@ -194,7 +194,7 @@ static uint64_t batch_bytes_max(const struct udp_peer *peer)
 static void fill_batch(struct udp *x, unsigned node, uint64_t offset,
 		       uint64_t byte_count, bool again)
 {
-	const struct udp_peer *peer = &x->peers[node];
+	const struct udp_peer *peer = x->peers[node];
 	struct udp_batch *batch = &x->sending;
 	struct udp_wire_data data = {
 		.epoch = (uint16_t)x->base.epoch,
@@ -244,7 +244,7 @@ static void take_list(struct udp_peer *peer)
  * there are none. */
 static bool fill_again(struct udp *x, unsigned node)
 {
-	struct udp_peer *peer = &x->peers[node];
+	struct udp_peer *peer = x->peers[node];
 	struct udp_out *out = &peer->out;
 	uint64_t segment_count =
 		DIV_ROUND_UP(out->byte_count, peer->segment_bytes);
@@ -279,7 +279,7 @@ static bool fill_again(struct udp *x, unsigned node)
 /* Bytes of the next batch, which ends where the round is handed over. */
 static uint64_t new_bytes(const struct udp *x, unsigned node)
 {
-	const struct udp_peer *peer = &x->peers[node];
+	const struct udp_peer *peer = x->peers[node];
 	uint64_t bytes = MIN(sendable_bytes(x, node), batch_bytes_max(peer));
 	uint64_t left_bytes = peer->out.byte_count - peer->out.sent_bytes;
 	uint64_t last_bytes = handover_bytes(peer);
@@ -297,13 +297,13 @@ static bool fill_next(struct udp *x, uint64_t now_ns)
 	unsigned node;
 
 	for (unsigned i = 1; i < x->base.ring_count; i++)
-		if (misses_some(&x->peers[x->base.ring[i]]) &&
+		if (misses_some(x->peers[x->base.ring[i]]) &&
 		    fill_again(x, x->base.ring[i]))
 			return true;
 	node = choose_node(x, now_ns);
 	if (node == udp_own(x))
 		return false;
-	peer = &x->peers[node];
+	peer = x->peers[node];
 	fill_batch(x, node, peer->out.sent_bytes, new_bytes(x, node), false);
 	return true;
 }
@@ -320,7 +320,7 @@ static void end_batch(struct udp *x)
 	x->base.counters.sent_datagrams += batch->segment_count;
 	x->base.counters.sent_bytes += batch->byte_count;
 	flow_add(FLOW_SEND, 0, batch->byte_count);
-	x->peers[batch->node].out.sent_bytes += batch->byte_count;
+	x->peers[batch->node]->out.sent_bytes += batch->byte_count;
 	if (x->base.schedule == EXCHANGE_ROUNDS)
 		end_rounds(x);
 }
@@ -330,7 +330,8 @@ static void end_batch(struct udp *x)
 static int send_batch(struct udp *x)
 {
 	struct udp_batch *batch = &x->sending;
-	const struct udp_peer *peer = &x->peers[batch->node];
+	const struct udp_peer *peer = x->peers[batch->node];
+	const struct address to = udp_address(x, batch->node, peer->data_port);
 	struct iovec parts[2 * DATAGRAM_SEGMENTS_MAX];
 	unsigned part_count = 0;
 	size_t total_bytes = 0;
@@ -347,7 +348,7 @@ static int send_batch(struct udp *x)
 			(struct iovec){ batch->payload + begin, length };
 		total_bytes += UDP_DATA_HEADER_BYTES + length;
 	}
-	sent = datagram_send(&x->data, &peer->data, parts, part_count,
+	sent = datagram_send(&x->data, &to, parts, part_count,
 			     UDP_DATA_HEADER_BYTES + peer->segment_bytes,
 			     total_bytes);
 	if (sent > 0)
@@ -388,8 +389,10 @@ void udp_send_begin(struct udp *x)
 	x->round_ns = 0;
 	x->last_turn = 0;
 	x->sending.active = false;
+	for (unsigned i = 1; i < x->base.ring_count; i++)
+		udp_peer_of(x, x->base.ring[i]);
 	for (unsigned node = 0; node < udp_node_count(x); node++) {
-		struct udp_peer *peer = &x->peers[node];
+		struct udp_peer *peer = x->peers[node];
 
 		peer->out.sent_bytes = 0;
 		peer->out.served_serial = peer->heard.gap_serial;

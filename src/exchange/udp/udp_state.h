@@ -42,7 +42,7 @@ struct udp_heard {
 	uint64_t sent_bytes;	/* of its message, sent */
 	uint32_t served_serial; /* our list of gaps that it has served */
 	/* Segments of our message that the peer misses: its last list. */
-	struct arrivals_gap gaps[UDP_GAPS_MAX];
+	struct arrivals_gap *gaps; /* [UDP_GAPS_MAX], or NULL; owned */
 	unsigned gap_count;
 	uint32_t gap_serial;
 	/* Announced with the lengths: [epoch % EXCHANGE_ANNOUNCED]. */
@@ -90,12 +90,9 @@ struct udp_clock {
 };
 
 struct udp_peer {
-	/* Written by udp_join.c. */
-	uint32_t segment_bytes; /* payload of what is sent to it */
-
 	/* Written by udp_status.c. */
-	/* Where its sockets are, as guessed, and then as each STATUS tells. */
-	struct address control, data;
+	uint32_t segment_bytes; /* payload of what is sent to it */
+	uint16_t data_port;	/* as the last STATUS tells */
 	uint32_t status_serial; /* of our last STATUS to it */
 	struct udp_heard heard;
 	struct udp_clock clock;
@@ -156,14 +153,23 @@ struct udp {
 	/* Written by udp_join.c, before anything is sent. */
 	struct udp_wire_keys keys;
 	struct datagram_socket control, data;
-	struct udp_peer *peers; /* [node]; owned */
+	uint32_t *segment_bytes; /* [node]: to each; owned */
 	uint64_t window_bytes;
 	uint64_t opened_ns;
 	unsigned port_step; /* the same on all ranks */
 
 	/* Written by udp_status.c. */
+	/* [node]; owned, but for the stranger, to which all entries point until
+	 * a STATUS comes from the node or goes to it: it has heard and said
+	 * nothing, and stays so. */
+	struct udp_peer **peers;
+	struct udp_peer stranger;
+	/* [node]: where the node's first socket is, as guessed, and then as
+	 * each STATUS tells; owned. */
+	uint16_t *control_ports;
 	/* The offer of a status page, and behind it the hello. */
 	uint8_t hello[EXCHANGE_APPLICATION_BYTES_MAX];
+	size_t hello_bytes;    /* without the offer */
 	struct udp_page *page; /* NULL: there is none, or not yet */
 	bool awaits_page;      /* until rank 0's offer comes */
 
@@ -202,9 +208,14 @@ void udp_join_close(struct udp *x);
 /* --- udp_status.c -----------------------------------------------------------
  */
 
-/* The node's first socket may be there. */
-void udp_status_guess(struct udp *x, unsigned node,
-		      const struct address *address);
+/* Know nobody yet.  Returns 0 or -ENOMEM. */
+int udp_status_open(struct udp *x);
+void udp_status_close(struct udp *x);
+/* The node's first socket may have this port. */
+void udp_status_guess(struct udp *x, unsigned node, uint16_t port);
+/* The node's state, to be written.  Without memory for it this rank fails, and
+ * what is written is forgotten. */
+struct udp_peer *udp_peer_of(struct udp *x, unsigned node);
 /* Send the first STATUS. */
 void udp_status_say_hello(struct udp *x);
 /* Forget what peers have said of the last epoch. */
@@ -267,11 +278,21 @@ static inline unsigned udp_own(const struct udp *x)
 	return exchange_own(&x->base);
 }
 
+/* The node's socket of this port: on the host that the list of ranks has. */
+static inline struct address udp_address(const struct udp *x, unsigned node,
+					 uint16_t port)
+{
+	struct address address = x->base.rank->addresses[node];
+
+	address_set_port(&address, port);
+	return address;
+}
+
 /* The peer has all of our message, and what we have announced to it and others:
  * that is not said again in the next epoch. */
 static inline bool udp_is_acked(const struct udp *x, unsigned node)
 {
-	const struct udp_peer *peer = &x->peers[node];
+	const struct udp_peer *peer = x->peers[node];
 
 	return node == udp_own(x) || peer->heard.epoch > x->base.epoch ||
 	       (peer->heard.ready &&

@@ -4,6 +4,10 @@
  * A STATUS is made from the state of the moment, whatever the occasion: there
  * is no reply or event that could be lost, only newer states.
  */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
 #include "base/clock.h"
 #include "exchange/udp/udp_state.h"
 
@@ -12,10 +16,61 @@
 #define TAKEN_AT_ONCE (8 * UDP_NODES_MAX)
 #define ROUND_TRIP_NS_MAX ((uint64_t)250000000)
 
+/* --- peers -------------------------------------------------------------------
+ */
+
+int udp_status_open(struct udp *x)
+{
+	unsigned count = udp_node_count(x);
+
+	x->stranger.clock.round_trip_ns = UINT64_MAX;
+	x->stranger.segment_bytes = 1; /* messages of 0 bytes are cut, too */
+	x->peers = calloc(count, sizeof(void *));
+	x->control_ports = calloc(count, sizeof(*x->control_ports));
+	for (unsigned node = 0; x->peers && node < count; node++)
+		x->peers[node] = &x->stranger;
+	return x->peers && x->control_ports ? 0 : -ENOMEM;
+}
+
+void udp_status_close(struct udp *x)
+{
+	for (unsigned node = 0; x->peers && node < udp_node_count(x); node++) {
+		struct udp_peer *peer = x->peers[node];
+
+		if (peer == &x->stranger)
+			continue;
+		arrivals_fini(&peer->in.arrivals);
+		free(peer->heard.gaps);
+		free(peer);
+	}
+	free(x->peers);
+	free(x->control_ports);
+}
+
+struct udp_peer *udp_peer_of(struct udp *x, unsigned node)
+{
+	struct udp_peer *peer = x->peers[node];
+
+	if (peer != &x->stranger)
+		return peer;
+	peer = malloc(sizeof(*peer));
+	if (!peer) {
+		exchange_note_failure(&x->base, udp_own(x), EXIT_RESOURCES,
+				      "memory for a peer");
+		return &x->stranger;
+	}
+	*peer = (struct udp_peer){
+		.segment_bytes = x->segment_bytes[node],
+		.clock = { .round_trip_ns = UINT64_MAX },
+	};
+	x->peers[node] = peer;
+	return peer;
+}
+
 void udp_status_begin(struct udp *x)
 {
 	for (unsigned node = 0; node < udp_node_count(x); node++) {
-		struct udp_heard *heard = &x->peers[node].heard;
+		struct udp_heard *heard = &x->peers[node]->heard;
 
 		heard->round = 0;
 		heard->ready = false;
@@ -40,12 +95,12 @@ static void echo_clock(const struct udp_clock *clock,
 static void fill_message_state(const struct udp *x, unsigned node,
 			       struct udp_wire_status *status)
 {
-	const struct udp_peer *peer = &x->peers[node];
+	const struct udp_peer *peer = x->peers[node];
 
 	status->round = x->rounds_handed_over;
 	status->segment_bytes = peer->segment_bytes;
 	status->sent_bytes = peer->out.sent_bytes;
-	if (x->base.is_prepared && x->base.peers[node].meets) {
+	if (x->base.is_prepared && x->base.peers[node]->meets) {
 		status->flags |= UDP_STATUS_READY;
 		status->prefix_bytes =
 			arrivals_prefix_bytes(&peer->in.arrivals);
@@ -66,16 +121,18 @@ static void fill_message_state(const struct udp *x, unsigned node,
 static void fill_application(const struct udp *x, unsigned node,
 			     struct udp_wire_status *status)
 {
-	const struct exchange_peer *own = &x->base.peers[udp_own(x)];
+	size_t bytes;
+	const void *payload =
+		exchange_application_payload(&x->base, udp_own(x), &bytes);
 
-	if (x->base.phase == 0 && !x->peers[node].heard.hears_us) {
+	if (x->base.phase == 0 && !x->peers[node]->heard.hears_us) {
 		status->application = x->hello;
 		status->application_bytes =
-			(uint16_t)(UDP_PAGE_OFFER_BYTES + own->hello_bytes);
+			(uint16_t)(UDP_PAGE_OFFER_BYTES + x->hello_bytes);
 	} else if (node == 0) {
-		status->application = own->application;
-		status->application_bytes = (uint16_t)own->application_bytes;
-		if (x->base.phase == 0 && own->application_bytes > 0)
+		status->application = payload;
+		status->application_bytes = (uint16_t)bytes;
+		if (x->base.phase == 0 && bytes > 0)
 			status->flags |= UDP_STATUS_TOLD;
 	}
 }
@@ -98,8 +155,10 @@ static void fill_gaps(const struct udp_peer *peer,
 		      struct udp_wire_status *status)
 {
 	const struct arrivals *arrivals = &peer->in.arrivals;
-	uint64_t limit =
-		DIV_ROUND_UP(peer->heard.sent_bytes, arrivals->segment_bytes);
+	uint64_t limit;
+
+	assert(arrivals->segment_bytes > 0); /* something is missing */
+	limit = DIV_ROUND_UP(peer->heard.sent_bytes, arrivals->segment_bytes);
 
 	limit = MIN(MAX(limit, arrivals->end), arrivals->segment_count);
 	status->gap_count = (uint16_t)arrivals_gaps(arrivals, limit,
@@ -111,17 +170,17 @@ static void fill_gaps(const struct udp_peer *peer,
 static void send_datagram(struct udp *x, unsigned node, const uint8_t *datagram,
 			  size_t byte_count)
 {
-	struct udp_peer *peer = &x->peers[node];
 	struct iovec part = { (void *)datagram, byte_count };
-	unsigned tries = x->base.peers[node].is_here || peer->status_serial < 3
+	unsigned tries = x->base.peers[node]->is_here ||
+					 x->peers[node]->status_serial < 3
 				 ? 1
 				 : UDP_PORT_TRIES;
 
 	for (unsigned i = 0; i < tries; i++) {
-		struct address to = peer->control;
+		uint16_t port =
+			(uint16_t)(x->control_ports[node] + i * x->port_step);
+		struct address to = udp_address(x, node, port);
 
-		address_set_port(
-			&to, (uint16_t)(address_port(&to) + i * x->port_step));
 		datagram_send(&x->control, &to, &part, 1, byte_count,
 			      byte_count);
 		x->base.counters.status_datagrams++;
@@ -131,11 +190,10 @@ static void send_datagram(struct udp *x, unsigned node, const uint8_t *datagram,
 /* The peer then looks at the status page. */
 static void send_wake_up(struct udp *x, unsigned node)
 {
-	struct address to = x->peers[node].control;
+	struct address to = udp_address(x, node, udp_page_port(x->page, node));
 	uint8_t nothing[UDP_WAKE_UP_BYTES] = { 0 };
 	struct iovec part = { nothing, sizeof(nothing) };
 
-	address_set_port(&to, udp_page_port(x->page, node));
 	datagram_send(&x->control, &to, &part, 1, sizeof(nothing),
 		      sizeof(nothing));
 	x->base.counters.status_datagrams++;
@@ -160,14 +218,14 @@ static bool put_on_page(struct udp *x, unsigned node,
 	}
 	/* A peer that is not there yet finds the STATUS when it comes, or
 	 * queries us.  But rank 0 has to tell where the page is. */
-	return udp_own(x) != 0 && !x->base.peers[node].is_here && !urgent;
+	return udp_own(x) != 0 && !x->base.peers[node]->is_here && !urgent;
 }
 
 static void send_status(struct udp *x, unsigned node, uint32_t flags,
 			bool with_gaps)
 {
 	uint8_t datagram[UDP_STATUS_BYTES_MAX];
-	struct udp_peer *peer = &x->peers[node];
+	struct udp_peer *peer = udp_peer_of(x, node);
 	struct udp_wire_status status = {
 		.source = (uint16_t)udp_own(x),
 		.destination = (uint16_t)node,
@@ -231,12 +289,9 @@ void udp_status_send_gaps(struct udp *x, unsigned node)
 /* --- the first STATUS --------------------------------------------------------
  */
 
-void udp_status_guess(struct udp *x, unsigned node,
-		      const struct address *address)
+void udp_status_guess(struct udp *x, unsigned node, uint16_t port)
 {
-	x->peers[node].control = *address;
-	x->peers[node].clock =
-		(struct udp_clock){ .round_trip_ns = UINT64_MAX };
+	x->control_ports[node] = port;
 }
 
 /* Rank 0 tells all ranks where the status page is.  The others tell rank 0 that
@@ -244,11 +299,12 @@ void udp_status_guess(struct udp *x, unsigned node,
  * all. */
 void udp_status_say_hello(struct udp *x)
 {
-	const struct exchange_peer *own = &x->base.peers[udp_own(x)];
+	const void *hello =
+		exchange_hello(&x->base, udp_own(x), &x->hello_bytes);
 	unsigned count = udp_node_count(x);
 	bool page = x->options.status_page && count > 1;
 
-	memcpy(x->hello + UDP_PAGE_OFFER_BYTES, own->hello, own->hello_bytes);
+	memcpy(x->hello + UDP_PAGE_OFFER_BYTES, hello, x->hello_bytes);
 	if (page && udp_own(x) != 0) {
 		x->awaits_page = true;
 		udp_status_send(x, 0, 0);
@@ -293,7 +349,7 @@ static void handle_application(struct udp *x,
 
 	/* What a rank has told before a barrier is not what it says there, even
 	 * if it says nothing there. */
-	if (status->phase > x->base.peers[source].phase)
+	if (status->phase > x->base.peers[source]->phase)
 		exchange_hear_payload(&x->base, source, NULL, 0);
 	if (status->application_bytes == 0)
 		return;
@@ -319,6 +375,10 @@ static void handle_gaps(struct udp_heard *heard,
 {
 	if (status->gap_count == 0 || status->gap_serial == heard->gap_serial)
 		return;
+	if (!heard->gaps)
+		heard->gaps = malloc(UDP_GAPS_MAX * sizeof(*heard->gaps));
+	if (!heard->gaps)
+		return; /* the peer asks again */
 	memcpy(heard->gaps, status->gaps,
 	       status->gap_count * sizeof(status->gaps[0]));
 	heard->gap_count = status->gap_count;
@@ -343,21 +403,20 @@ static void handle_message_state(struct udp_heard *heard,
  * only tells the other port, which need not be the default one: a process that
  * took a rank's default port and passes STATUS on from an address of its own
  * gets no record by it. */
-static void handle_address(const struct udp *x, struct udp_peer *peer,
+static void handle_address(struct udp *x, struct udp_peer *peer,
 			   const struct udp_wire_status *status,
 			   const struct address *from)
 {
-	address_set_port(&peer->control,
-			 from ? address_port(from)
-			      : udp_page_port(x->page, status->source));
-	peer->data = peer->control;
-	address_set_port(&peer->data, status->data_port);
+	x->control_ports[status->source] =
+		from ? address_port(from)
+		     : udp_page_port(x->page, status->source);
+	peer->data_port = status->data_port;
 }
 
 static bool is_progress(const struct udp *x, const struct udp_heard *heard,
 			const struct udp_wire_status *status)
 {
-	if (status->phase > x->base.peers[status->source].phase ||
+	if (status->phase > x->base.peers[status->source]->phase ||
 	    status->epoch > heard->epoch)
 		return true;
 	return status->epoch == x->base.epoch &&
@@ -377,7 +436,7 @@ static bool lacks_totals(const struct udp *x,
 			 const struct udp_wire_status *status)
 {
 	const struct exchange_announced *announced =
-		x->base.peers[status->source].announced;
+		x->base.peers[status->source]->announced;
 
 	if (status->total_count != 0)
 		return exchange_is_wrong_count(&x->base, status->total_count);
@@ -403,7 +462,7 @@ static bool is_out_of_step(const struct udp *x,
 static bool goes_on_too_early(const struct udp *x, const struct udp_peer *peer,
 			      const struct udp_wire_status *status)
 {
-	return x->base.collective && x->base.peers[status->source].meets &&
+	return x->base.collective && x->base.peers[status->source]->meets &&
 	       status->epoch > x->base.epoch &&
 	       (!x->base.is_prepared ||
 		!arrivals_complete(&peer->in.arrivals) ||
@@ -479,7 +538,7 @@ static void hear_clock(struct udp_clock *clock,
 static void handle_presence(struct udp *x, const struct udp_wire_status *status,
 			    const struct address *from, uint64_t now_ns)
 {
-	struct udp_peer *peer = &x->peers[status->source];
+	struct udp_peer *peer = udp_peer_of(x, status->source);
 
 	peer->heard.serial = status->serial;
 	peer->heard.hears_us |= status->echo_ns != 0;
@@ -493,7 +552,7 @@ static const char *handle_claims(struct udp *x,
 				 const struct udp_wire_status *status,
 				 uint64_t now_ns)
 {
-	struct udp_peer *peer = &x->peers[status->source];
+	struct udp_peer *peer = x->peers[status->source];
 	const char *lie;
 
 	handle_application(x, status);
@@ -506,11 +565,11 @@ static const char *handle_claims(struct udp *x,
 	if (lie)
 		return lie;
 	if (is_progress(x, &peer->heard, status))
-		liveness_progress(&x->base.peers[status->source].liveness,
+		liveness_progress(&x->base.peers[status->source]->liveness,
 				  now_ns);
 	exchange_hear_phase(&x->base, status->source, status->phase);
 	peer->heard.epoch = MAX(peer->heard.epoch, status->epoch);
-	if (x->base.peers[status->source].meets &&
+	if (x->base.peers[status->source]->meets &&
 	    status->epoch == x->base.epoch && x->base.epoch > 0)
 		handle_message_state(&peer->heard, status);
 	return NULL;
@@ -520,8 +579,8 @@ static const char *handle_claims(struct udp *x,
 static void handle_status(struct udp *x, const struct udp_wire_status *status,
 			  const struct address *from)
 {
-	struct exchange_peer *peer = &x->base.peers[status->source];
-	struct udp_heard *heard = &x->peers[status->source].heard;
+	const struct exchange_peer *peer = x->base.peers[status->source];
+	const struct udp_heard *heard = &x->peers[status->source]->heard;
 	uint64_t now_ns = clock_now_ns();
 	bool answer = (status->flags & UDP_STATUS_QUERY) != 0;
 	bool awaited_page = x->awaits_page;
@@ -615,7 +674,7 @@ unsigned udp_status_needed(const struct udp *x)
 
 	for (unsigned i = 1; x->base.collective && i < x->base.ring_count;
 	     i++) {
-		const struct udp_peer *peer = &x->peers[x->base.ring[i]];
+		const struct udp_peer *peer = x->peers[x->base.ring[i]];
 
 		if (x->base.is_prepared &&
 		    peer->out.sent_bytes < peer->out.byte_count)
@@ -627,7 +686,7 @@ unsigned udp_status_needed(const struct udp *x)
 	if (x->base.collective)
 		return MAX(1, x->base.is_prepared ? unacked : unannounced);
 	for (unsigned node = 0; node < udp_node_count(x); node++) {
-		const struct exchange_peer *peer = &x->base.peers[node];
+		const struct exchange_peer *peer = x->base.peers[node];
 
 		if (node == udp_own(x))
 			continue;
