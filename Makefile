@@ -152,8 +152,13 @@ file_flags = $(if $(filter %_avx2.c,$1),$(AVX2)) \
 	     $(if $(filter %_vpclmul.c,$1),$(AVX512) $(PCLMUL) -mvpclmulqdq) \
 	     $(if $(filter src/base/version.c,$1),-DBLINKSORT_VERSION='"$(VERSION)+$(COMMIT)"')
 
-# WRAP_NAME lists the functions that the test program NAME replaces: its calls
-# of FUNCTION go to its own __wrap_FUNCTION.
+# Hosts that are simulated call these functions of src/simulate/virtual_calls.c.
+SIMULATED := clock_gettime nanosleep ppoll datagram_open datagram_close \
+	datagram_payload_bytes datagram_send datagram_peek datagram_take \
+	datagram_receive
+
+# WRAP_NAME lists the functions that the program NAME replaces: its calls of
+# FUNCTION go to its own __wrap_FUNCTION.
 WRAP_lying_rank := datagram_send rank_find
 WRAP_test_external_sort := aligned_alloc calloc fallocate \
 	io_uring_queue_init io_uring_queue_init_params io_uring_submit malloc \
@@ -166,7 +171,7 @@ WRAP_test_outfile := openat
 WRAP_test_progress := clock_gettime
 WRAP_test_orderer := thread_pool_wait_while
 WRAP_test_scratch := fallocate fstat fstatfs fstatvfs openat unlinkat
-WRAP_fuzz_cluster := clock_gettime nanosleep ppoll topology_read
+WRAP_fuzz_cluster := $(SIMULATED) topology_read
 
 ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all \
 	-fno-omit-frame-pointer
@@ -668,7 +673,8 @@ $(PROGRAMS:%=$(BUILD)/$(1)/bin/%): $(BUILD)/$(1)/libblink.a
 	$$(call say,LINK,$$@)
 	$(Q)mkdir -p $$(@D)
 	$(Q)$(2) -pthread $(3) $(4) $(LDFLAGS) -o $$@ \
-		$$(filter %.o,$$^) $$(filter %.a,$$^) $(5)
+		$$(filter %.o,$$^) $$(filter %.a,$$^) \
+		$$(WRAP_$$(@F):%=-Wl,--wrap=%) $(5)
 
 $(BUILD)/$(1)/tests/%: $(BUILD)/$(1)/tests/%.o $(BUILD)/$(1)/libblink.a
 	$$(call say,LINK,$$@)

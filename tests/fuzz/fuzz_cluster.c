@@ -3,33 +3,26 @@
  * EXIT_PEER and name a rank, or nothing was wrong with it.  No crash, no wait
  * without end, no lack of memory, no output of a rank that has failed.
  *
- * Two or three ranks run the cluster sort, from the hello to the names, in one
- * thread: each has a stack of its own and goes on when something has come for
- * it or its time has.  The network is memory and time is a number, which jumps
- * to where something happens next: a job takes no longer than it computes.  One
- * rank lies: the input says how the job is, and then what is changed in which
- * of its datagrams (lie.h).  Without a lie the outputs must be what they
- * should.
+ * Two or three ranks run the cluster sort, from the hello to the names, as
+ * hosts of a simulated world (simulate/world.h): a job takes no longer than it
+ * computes.  One rank lies: the input says how the job is, and then what is
+ * changed in which of its datagrams (lie.h).  Without a lie the outputs must be
+ * what they should.
  *
  * After a while nothing comes from the liar any more: whatever it has said, the
  * others must then come to an end.
  */
 #include <assert.h>
 #include <errno.h>
-#include <netinet/in.h>
-#include <poll.h>
-#include <sanitizer/common_interface_defs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <time.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include "cluster/cluster_state.h"
-#include "net/datagram.h"
+#include "simulate/virtual_network.h"
 #include "tests/programs/lie.h"
 #include "io/input/sigbus.h"
 
@@ -48,10 +41,8 @@
 /* A lie that is allowed may be this long: else half of the time would go into
  * questions to a rank that may be silent for minutes. */
 #define DELAY_MS_MAX 1000
-#define WAY_NS 20000	/* of a datagram */
-#define READ_NS 100	/* of the clock, so that no loop goes on for ever */
-#define GLANCE_NS 30000 /* a poll that does not wait */
-#define QUEUE_BYTES_MAX ((size_t)4 << 20)
+#define WAY_NS 10000 /* of a datagram, from host to switch to host */
+#define READ_NS 100  /* of the clock, so that no loop goes on for ever */
 #define STACK_BYTES ((size_t)1 << 20)
 #define RECORD_BYTES 100
 #define INPUT_RECORDS_MAX 60
@@ -78,33 +69,12 @@ static void require(bool condition, const char *what)
 	abort();
 }
 
-/* --- ranks that take turns --------------------------------------------------
+/* --- the ranks and their network ---------------------------------------------
  */
 
-struct packet {
-	struct packet *next;
-	struct address from;
-	uint64_t arrives_ns;
-	size_t segment_bytes, byte_count;
-	uint8_t bytes[];
-};
-
-struct socket_queue {
-	struct address local;
-	bool open;
-	struct packet *first, **last;
-	size_t byte_count;
-};
-
-enum { CONTROL, DATA, SOCKETS };
+enum { CONTROL, DATA }; /* the order in which a rank opens its sockets */
 
 struct actor {
-	ucontext_t context;
-	void *stack, *fake_stack;
-	bool ended;
-	bool waits;
-	uint64_t wake_ns;
-	struct socket_queue sockets[SOCKETS];
 	struct cluster *cluster;
 	struct sorter_config config;
 	struct cluster_config cluster_config;
@@ -117,14 +87,18 @@ struct actor {
 	const uint8_t *records;
 };
 
+static struct world world;
+static struct virtual_network network;
+static const struct virtual_network_options network_options = {
+	.link_bits_per_s = (uint64_t)100 * 1000000000,
+	.link_delay_ns = WAY_NS,
+	.queue_bytes = 4 << 20,
+	.mtu_bytes = 9000,
+	.receive_room_max = 16 << 20,
+	.clock_ns = READ_NS,
+};
 static struct actor actors[RANKS_MAX];
 static unsigned rank_count, liar;
-static struct actor *current; /* NULL: the fuzzer itself */
-static ucontext_t main_context;
-static void *main_fake_stack;
-static const void *main_bottom;
-static size_t main_bytes;
-static uint64_t now_ns;
 
 static struct lie lies[LIES_MAX];
 static unsigned lie_count;
@@ -132,229 +106,6 @@ static unsigned liar_datagrams;
 static bool told, accuses;
 static struct udp_wire_keys keys;
 static const uint8_t secret[UDP_SECRET_BYTES] = "one that the liar has, too";
-
-static void pass_turn(struct actor *actor)
-{
-	current = actor;
-	__sanitizer_start_switch_fiber(&main_fake_stack, actor->stack,
-				       STACK_BYTES);
-	swapcontext(&main_context, &actor->context);
-	__sanitizer_finish_switch_fiber(main_fake_stack, NULL, NULL);
-	current = NULL;
-}
-
-static void give_turn_back(struct actor *actor)
-{
-	__sanitizer_start_switch_fiber(actor->ended ? NULL : &actor->fake_stack,
-				       main_bottom, main_bytes);
-	swapcontext(&actor->context, &main_context);
-	__sanitizer_finish_switch_fiber(actor->fake_stack, NULL, NULL);
-}
-
-static bool has_arrived(const struct socket_queue *queue)
-{
-	return queue->first && queue->first->arrives_ns <= now_ns;
-}
-
-/* When it can go on. */
-static uint64_t next_ns(const struct actor *actor)
-{
-	uint64_t next = actor->wake_ns;
-
-	if (actor->ended)
-		return UINT64_MAX;
-	for (unsigned i = 0; i < SOCKETS && actor->waits; i++)
-		if (actor->sockets[i].first)
-			next = MIN(next, actor->sockets[i].first->arrives_ns);
-	return next;
-}
-
-static void sleep_until(uint64_t wake_ns, bool waits)
-{
-	struct actor *self = current;
-
-	self->wake_ns = wake_ns;
-	self->waits = waits;
-	give_turn_back(self);
-}
-
-static bool run_next(void)
-{
-	struct actor *first = NULL;
-
-	for (unsigned i = 0; i < rank_count; i++)
-		if (!actors[i].ended &&
-		    (!first || next_ns(&actors[i]) < next_ns(first)))
-			first = &actors[i];
-	if (!first)
-		return false;
-	now_ns = MAX(now_ns, next_ns(first));
-	require(now_ns < SECOND_NS + END_NS, "a rank waits without end");
-	pass_turn(first);
-	return true;
-}
-
-/* --- time -------------------------------------------------------------------
- */
-
-int __real_clock_gettime(clockid_t clock, struct timespec *time);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
-int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
-int __wrap_ppoll(struct pollfd *fds, nfds_t count,
-		 const struct timespec *timeout, const sigset_t *mask);
-
-int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
-{
-	if (!current || clock != CLOCK_MONOTONIC)
-		return __real_clock_gettime(clock, time);
-	now_ns += READ_NS;
-	require(now_ns < SECOND_NS + END_NS, "a rank computes without end");
-	time->tv_sec = (time_t)(now_ns / SECOND_NS);
-	time->tv_nsec = (long)(now_ns % SECOND_NS);
-	return 0;
-}
-
-static uint64_t ns_of(const struct timespec *time)
-{
-	return (uint64_t)time->tv_sec * SECOND_NS + (uint64_t)time->tv_nsec;
-}
-
-int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
-{
-	(void)left;
-	sleep_until(now_ns + ns_of(time), false);
-	return 0;
-}
-
-static int count_ready(struct pollfd *fds, nfds_t count)
-{
-	int ready = 0;
-
-	for (nfds_t i = 0; i < count; i++) {
-		fds[i].revents = fds[i].events & POLLOUT;
-		if (has_arrived(&current->sockets[fds[i].fd]))
-			fds[i].revents |= POLLIN;
-		ready += fds[i].revents != 0;
-	}
-	return ready;
-}
-
-/* Descriptors are CONTROL and DATA. */
-int __wrap_ppoll(struct pollfd *fds, nfds_t count,
-		 const struct timespec *timeout, const sigset_t *mask)
-{
-	int ready = count_ready(fds, count);
-
-	(void)mask;
-	if (ready > 0)
-		return ready;
-	sleep_until(now_ns + MAX(ns_of(timeout), GLANCE_NS), true);
-	return count_ready(fds, count);
-}
-
-/* --- the network, in place of datagram.c ------------------------------------
- */
-
-static struct sockaddr_in *in_of(const struct address *address)
-{
-	return (struct sockaddr_in *)&address->socket;
-}
-
-int datagram_open(struct datagram_socket *socket, const struct address *local,
-		  const struct datagram_options *options,
-		  struct failure *failure)
-{
-	int number = current->sockets[CONTROL].open ? DATA : CONTROL;
-	struct socket_queue *queue = &current->sockets[number];
-
-	(void)failure;
-	*socket = (struct datagram_socket){
-		.fd = number,
-		.local = *local,
-		.sends_batches = !options->plain,
-		.receives_batches = !options->plain,
-		.receive_room_bytes = 212992,
-	};
-	if (address_port(local) == 0)
-		address_set_port(&socket->local, 40000);
-	queue->local = socket->local;
-	queue->open = true;
-	queue->first = NULL;
-	queue->last = &queue->first;
-	queue->byte_count = 0;
-	return 0;
-}
-
-static void drop_first(struct socket_queue *queue)
-{
-	struct packet *packet = queue->first;
-
-	queue->byte_count -= packet->byte_count;
-	queue->first = packet->next;
-	if (!queue->first)
-		queue->last = &queue->first;
-	free(packet);
-}
-
-void datagram_close(struct datagram_socket *socket)
-{
-	struct socket_queue *queue;
-
-	if (socket->fd < 0)
-		return;
-	queue = &current->sockets[socket->fd];
-	while (queue->first)
-		drop_first(queue);
-	queue->open = false;
-	socket->fd = -1;
-}
-
-size_t datagram_payload_bytes(const struct address *local,
-			      const struct address *peer)
-{
-	(void)local, (void)peer;
-	return 8972;
-}
-
-static struct socket_queue *find_socket(const struct address *to)
-{
-	for (unsigned i = 0; i < rank_count; i++)
-		for (unsigned k = 0; k < SOCKETS; k++) {
-			struct socket_queue *queue = &actors[i].sockets[k];
-
-			if (queue->open &&
-			    in_of(&queue->local)->sin_addr.s_addr ==
-				    in_of(to)->sin_addr.s_addr &&
-			    in_of(&queue->local)->sin_port ==
-				    in_of(to)->sin_port)
-				return queue;
-		}
-	return NULL;
-}
-
-static void deliver(const struct address *from, const struct address *to,
-		    const uint8_t *bytes, size_t byte_count,
-		    size_t segment_bytes)
-{
-	struct socket_queue *queue = find_socket(to);
-	struct packet *packet;
-
-	if (!queue || byte_count == 0 ||
-	    queue->byte_count + byte_count > QUEUE_BYTES_MAX)
-		return;
-	packet = malloc(sizeof(*packet) + byte_count);
-	require(packet != NULL, "memory");
-	*packet = (struct packet){
-		.from = *from,
-		.arrives_ns = now_ns + WAY_NS,
-		.segment_bytes = segment_bytes,
-		.byte_count = byte_count,
-	};
-	memcpy(packet->bytes, bytes, byte_count);
-	*queue->last = packet;
-	queue->last = &packet->next;
-	queue->byte_count += byte_count;
-}
 
 /* A silence that is allowed becomes a short one. */
 static void shorten(uint8_t *datagram, size_t byte_count)
@@ -369,12 +120,12 @@ static void shorten(uint8_t *datagram, size_t byte_count)
 	lie_seal(datagram, byte_count, false, &keys);
 }
 
-static void deliver_lies(const struct datagram_socket *socket,
-			 const struct address *to, uint8_t *bytes,
-			 size_t byte_count)
+static void put_lies(struct host *host, unsigned socket,
+		     const struct address *to, const uint8_t *bytes,
+		     size_t byte_count)
 {
 	uint8_t datagram[DATAGRAM_BATCH_BYTES_MAX];
-	bool is_data = socket->fd == DATA;
+	bool is_data = socket == DATA;
 
 	if (!accuses && !is_data && byte_count >= UDP_STATUS_FIXED_BYTES &&
 	    (bytes[LIE_FLAGS_AT] & UDP_STATUS_FAILED))
@@ -384,76 +135,20 @@ static void deliver_lies(const struct datagram_socket *socket,
 			      byte_count, sizeof(datagram), &told);
 	if (!is_data)
 		shorten(datagram, byte_count);
-	deliver(&socket->local, to, datagram, byte_count, byte_count);
+	if (byte_count > 0)
+		virtual_network_put(host, socket, to, datagram, byte_count);
 }
 
-int datagram_send(struct datagram_socket *socket, const struct address *to,
-		  const struct iovec *parts, unsigned part_count,
-		  size_t segment_bytes, size_t total_bytes)
+static void tap(struct host *host, unsigned socket, const struct address *to,
+		const uint8_t *bytes, size_t byte_count)
 {
-	static uint8_t bytes[DATAGRAM_BATCH_BYTES_MAX];
-	size_t filled = 0;
-
-	for (unsigned i = 0; i < part_count; i++) {
-		memcpy(bytes + filled, parts[i].iov_base, parts[i].iov_len);
-		filled += parts[i].iov_len;
-	}
-	require(filled == total_bytes, "parts are not all");
-	if (current != &actors[liar] || (lie_count == 0 && accuses)) {
-		deliver(&socket->local, to, bytes, filled, segment_bytes);
-	} else if (now_ns < SECOND_NS + QUIET_NS &&
+	if (host->number != liar || (lie_count == 0 && accuses)) {
+		virtual_network_put(host, socket, to, bytes, byte_count);
+	} else if (host->now_ns < SECOND_NS + QUIET_NS &&
 		   liar_datagrams < LIAR_DATAGRAMS_MAX) {
-		liar_datagrams += (unsigned)DIV_ROUND_UP(filled, segment_bytes);
-		for (size_t at = 0; at < filled; at += segment_bytes)
-			deliver_lies(socket, to, bytes + at,
-				     MIN(segment_bytes, filled - at));
+		liar_datagrams++;
+		put_lies(host, socket, to, bytes, byte_count);
 	}
-	return (int)DIV_ROUND_UP(total_bytes, segment_bytes);
-}
-
-int datagram_peek(struct datagram_socket *socket, void *room, size_t room_bytes,
-		  struct datagram_head *head)
-{
-	const struct socket_queue *queue = &current->sockets[socket->fd];
-	const struct packet *packet = queue->first;
-
-	if (!has_arrived(queue))
-		return 0;
-	head->from = packet->from;
-	head->total_bytes = packet->byte_count;
-	head->segment_bytes = MIN(packet->segment_bytes, packet->byte_count);
-	head->head_bytes = MIN(room_bytes, packet->byte_count);
-	memcpy(room, packet->bytes, head->head_bytes);
-	return 1;
-}
-
-ssize_t datagram_take(struct datagram_socket *socket, const struct iovec *parts,
-		      unsigned part_count)
-{
-	struct socket_queue *queue = &current->sockets[socket->fd];
-	size_t at = 0;
-
-	if (!has_arrived(queue))
-		return -EAGAIN;
-	for (unsigned i = 0; i < part_count; i++) {
-		size_t length =
-			MIN(parts[i].iov_len, queue->first->byte_count - at);
-
-		memcpy(parts[i].iov_base, queue->first->bytes + at, length);
-		at += length;
-	}
-	drop_first(queue);
-	return (ssize_t)at;
-}
-
-int datagram_receive(struct datagram_socket *socket, void *room,
-		     size_t room_bytes, struct datagram_head *head)
-{
-	int any = datagram_peek(socket, room, room_bytes, head);
-
-	if (any)
-		drop_first(&current->sockets[socket->fd]);
-	return any;
 }
 
 /* --- the ranks, in place of rank.c ------------------------------------------
@@ -467,7 +162,7 @@ int rank_find(struct rank *rank, const struct rank_options *options,
 {
 	(void)options, (void)failure;
 	*rank = (struct rank){
-		.rank = (unsigned)(current - actors),
+		.rank = host_current()->number,
 		.node_count = rank_count,
 		.addresses = addresses,
 		.names = names,
@@ -584,20 +279,21 @@ static void set_up(void)
 	/* Clearing one for each arena takes longer than the rest of a job. */
 	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
 	for (unsigned i = 0; i < RANKS_MAX; i++) {
-		char text[40];
+		char text[ADDRESS_TEXT_BYTES];
 
 		snprintf(output_paths[i], sizeof(output_paths[i]), "%s/out.%u",
 			 folder, i);
-		snprintf(text, sizeof(text), "10.0.0.%u:7300", i + 1);
-		require(address_parse(text, &addresses[i]) == 0, "address");
-		names[i] = strdup(text);
+		virtual_network_address(i, ADDRESS_PORT_DEFAULT, &addresses[i]);
+		names[i] = strdup(address_format(&addresses[i], text));
 		actors[i].cluster = calloc(1, sizeof(struct cluster));
-		actors[i].stack =
-			mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
-			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		require(actors[i].stack != MAP_FAILED && actors[i].cluster,
-			"memory");
+		require(actors[i].cluster != NULL, "memory");
 	}
+	require(world_init(&world, RANKS_MAX, STACK_BYTES, SECOND_NS, 0) == 0 &&
+			virtual_network_init(&network, &world, &network_options,
+					     0) == 0,
+		"memory");
+	world.end_ns = SECOND_NS + END_NS;
+	network.tap = tap;
 	snprintf(gathered_path, sizeof(gathered_path), "%s/out.all", folder);
 	snprintf(trace_path, sizeof(trace_path), "%s/trace", folder);
 	require(udp_wire_derive_keys(secret, &keys) == 0, "keys");
@@ -646,7 +342,8 @@ static void configure(unsigned rank, const uint8_t *header)
 		.trace_path = ways & 8 ? trace_path : NULL,
 	};
 	actor->cluster_config = (struct cluster_config){
-		.schedule = (enum exchange_schedule)(header[AT_SCHEDULE] % 3),
+		.schedule.kind =
+			(enum exchange_schedule)(header[AT_SCHEDULE] % 3),
 		.by_reference = (enum cluster_by_reference)(
 			(header[AT_SCHEDULE] >> 2) % 3),
 		.plain = ways & 16,
@@ -664,19 +361,16 @@ static void configure(unsigned rank, const uint8_t *header)
 	actor->what[0] = '\0';
 }
 
-static void be_rank(void)
+static void be_rank(void *argument)
 {
-	struct actor *self = current;
+	struct actor *self = argument;
 
-	__sanitizer_finish_switch_fiber(NULL, &main_bottom, &main_bytes);
 	self->error = cluster_run_in(self->cluster, &self->config,
 				     &self->cluster_config, &self->result,
 				     &self->failure);
 	if (self->error && self->failure.what)
 		snprintf(self->what, sizeof(self->what), "%s",
 			 self->failure.what);
-	self->ended = true;
-	give_turn_back(self);
 }
 
 static void start(unsigned rank)
@@ -684,17 +378,8 @@ static void start(unsigned rank)
 	struct actor *actor = &actors[rank];
 
 	memset(actor->cluster, 0, sizeof(*actor->cluster));
-	getcontext(&actor->context);
-	actor->context.uc_stack.ss_sp = actor->stack;
-	actor->context.uc_stack.ss_size = STACK_BYTES;
-	actor->context.uc_link = NULL;
-	makecontext(&actor->context, be_rank, 0);
-	/* Or the sanitizer maps a stack's shadow anew at each turn. */
-	actor->context.uc_stack.ss_size = 0;
-	actor->ended = false;
-	actor->waits = false;
-	actor->wake_ns = now_ns;
-	memset(actor->sockets, 0, sizeof(actor->sockets));
+	/* Not 0: of a STATUS's clock that means none. */
+	world_start(&world.hosts[rank], SECOND_NS, be_rank, actor);
 }
 
 /* --- lies ----------------------------------------------------------------- */
@@ -869,8 +554,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!ready)
 		set_up();
 	ready = true;
-	/* Not 0: of a STATUS's clock that means none. */
-	now_ns = SECOND_NS;
 	told = false;
 	liar_datagrams = 0;
 	rank_count = 2 + data[AT_RANKS] % 2;
@@ -883,8 +566,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		configure(i, data);
 		start(i);
 	}
-	while (run_next())
-		;
+	require(world_run(&world) == 0, "a rank waits without end");
+	virtual_network_clear(&network);
 	check_end();
 	for (unsigned i = 0; i < rank_count; i++)
 		cluster_free(actors[i].cluster);

@@ -11,7 +11,8 @@
 # From the lowest layer up.  Each folder is a layer of its own, so no two of
 # them can need each other.
 readonly LAYERS="src/base src/record src/kernels src/system src/io src/sort
-	src/external src/net src/exchange src/cluster src/probe src/programs"
+	src/external src/net src/exchange src/cluster src/simulate src/probe
+	src/programs"
 # Beside the upper ones: the remote shell knows nothing of sorting.
 readonly SHELL_LAYERS="src/base src/system src/net shell"
 
@@ -28,7 +29,14 @@ readonly TEST_SEAMS="
 	record_counts_copy            more records than a test can have
 	roles_options_read            the text of a file, for the fuzzer
 	cluster_run_in                ranks whose exchange is memory
-	cluster_free                  the same"
+	cluster_free                  the same
+	virtual_network_clear         one world for many jobs, of the fuzzer
+	virtual_network_fini          hosts in simulated time, of the fuzzer
+	virtual_network_init          the same
+	world_fini                    the same
+	world_init                    the same
+	world_run                     the same
+	world_start                   the same"
 
 # A module is a .c file with its header, named without the suffix.
 

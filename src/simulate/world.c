@@ -1,0 +1,199 @@
+/*
+ * world.c - let hosts take turns in the order of time
+ */
+#include "simulate/world.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+
+static struct host *current;
+
+struct host *host_current(void)
+{
+	return current;
+}
+
+/* --- events -----------------------------------------------------------------
+ */
+
+void world_add(struct world *world, struct event *event, uint64_t at_ns)
+{
+	if (event_queue_add(&world->queue, event, at_ns) < 0)
+		world->error = -ENOMEM;
+}
+
+void world_note(struct world *world, uint64_t what, uint64_t about)
+{
+	uint64_t state = world->digest ^ world->now_ns;
+
+	state = world_random(&state) ^ what;
+	state = world_random(&state) ^ about;
+	world->digest = world_random(&state);
+	world->event_count++;
+}
+
+/* --- the time of a host -----------------------------------------------------
+ */
+
+/* It will not run again. */
+static void stop(struct host *host)
+{
+	host->is_dead = true;
+	for (;;)
+		fiber_leave(&host->fiber);
+}
+
+static void advance(struct host *host, uint64_t now_ns)
+{
+	host->now_ns = now_ns;
+	if (now_ns >= host->dies_ns)
+		stop(host);
+	if (now_ns < host->world->end_ns)
+		return;
+	host->world->error = -ETIME;
+	stop(host);
+}
+
+static void draw_next(struct host *host, struct interruption *interruption)
+{
+	if (interruption->gap_ns == 0)
+		interruption->next_ns = UINT64_MAX;
+	else
+		interruption->next_ns += 1 + world_random(&host->random) %
+						     (2 * interruption->gap_ns);
+}
+
+/* The end of ns of CPU time from the host's time on.  An interruption that
+ * began while the host slept counts as far as it is not over. */
+static uint64_t interrupted_end(struct host *host, uint64_t ns)
+{
+	uint64_t end_ns = host->now_ns + ns;
+
+	for (unsigned i = 0; i < host->interruption_count; i++) {
+		struct interruption *next = &host->interruptions[i];
+
+		while (next->next_ns < end_ns) {
+			uint64_t over_ns = next->next_ns + next->length_ns;
+
+			if (next->next_ns >= host->now_ns)
+				end_ns += next->length_ns;
+			else if (over_ns > host->now_ns)
+				end_ns += over_ns - host->now_ns;
+			draw_next(host, next);
+		}
+	}
+	return end_ns;
+}
+
+void host_spend(struct host *host, uint64_t ns)
+{
+	advance(host, interrupted_end(host, ns * host->slowness));
+}
+
+void host_sleep(struct host *host, uint64_t until_ns, bool waits)
+{
+	host->waits = waits;
+	host->wakes_ns = until_ns;
+	world_add(host->world, &host->turn, until_ns);
+	fiber_leave(&host->fiber);
+	host->waits = false;
+	advance(host, MAX(host->now_ns, host->world->now_ns));
+}
+
+void host_settle(struct host *host)
+{
+	if (event_queue_next_ns(&host->world->queue) <= host->now_ns)
+		host_sleep(host, host->now_ns, false);
+}
+
+void world_wake(struct host *host)
+{
+	struct world *world = host->world;
+
+	if (!host->waits || host->wakes_ns <= world->now_ns)
+		return;
+	host->wakes_ns = world->now_ns;
+	world_add(world, &host->turn, world->now_ns);
+}
+
+/* --- turns -------------------------------------------------------------------
+ */
+
+static void take_turn(struct event *event)
+{
+	struct host *host = (struct host *)event;
+
+	world_note(host->world, 0, host->number);
+	current = host;
+	fiber_enter(&host->fiber);
+	current = NULL;
+	host->world->live_count -= host->fiber.ended || host->is_dead;
+}
+
+int world_run(struct world *world)
+{
+	while (world->live_count > 0 && world->error == 0) {
+		uint64_t next_ns = event_queue_next_ns(&world->queue);
+		struct event *event;
+
+		if (next_ns >= world->end_ns)
+			return -ETIME;
+		event = event_queue_take(&world->queue);
+		world->now_ns = next_ns;
+		event->occur(event);
+	}
+	return world->error;
+}
+
+void world_start(struct host *host, uint64_t at_ns,
+		 void (*function)(void *argument), void *argument)
+{
+	host->now_ns = at_ns;
+	host->is_dead = false;
+	host->waits = false;
+	fiber_start(&host->fiber, function, argument);
+	host->world->live_count++;
+	world_add(host->world, &host->turn, at_ns);
+}
+
+/* --- making it --------------------------------------------------------------
+ */
+
+int world_init(struct world *world, unsigned host_count, size_t stack_bytes,
+	       uint64_t begin_ns, uint64_t seed)
+{
+	int error = 0;
+
+	*world = (struct world){
+		.hosts = calloc(host_count, sizeof(*world->hosts)),
+		.host_count = host_count,
+		.now_ns = begin_ns,
+		.end_ns = UINT64_MAX,
+	};
+	if (!world->hosts)
+		return -ENOMEM;
+	for (unsigned i = 0; i < host_count && error == 0; i++) {
+		struct host *host = &world->hosts[i];
+
+		*host = (struct host){
+			.world = world,
+			.number = i,
+			.dies_ns = UINT64_MAX,
+			.slowness = 1,
+			.turn = { .occur = take_turn },
+			.random = world_random(&seed),
+		};
+		error = fiber_init(&host->fiber, stack_bytes);
+	}
+	return error;
+}
+
+void world_fini(struct world *world)
+{
+	for (unsigned i = 0; world->hosts && i < world->host_count; i++)
+		fiber_fini(&world->hosts[i].fiber);
+	free(world->hosts);
+	event_queue_fini(&world->queue);
+}

@@ -1,0 +1,114 @@
+/*
+ * world.h - hosts that run in simulated time, each a fiber with a clock
+ *
+ * A host's time passes only as it spends or sleeps it.  Hosts take turns in the
+ * order of their clocks: one that has spent time may be ahead of the world, and
+ * before it looks at what others have done, it settles: all events up to its
+ * own time occur first.  So what a host sees does not depend on the machine
+ * that runs the world, and one seed gives one run.  All times are integers.
+ *
+ * What happens to a host's CPU besides - interruptions, a pause, its death -
+ * adds to the time that it spends.
+ */
+#ifndef WORLD_H
+#define WORLD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "simulate/event_queue.h"
+#include "simulate/fiber.h"
+
+#define WORLD_INTERRUPTIONS_MAX 8
+
+/* Something that takes a CPU again and again, or once. */
+struct interruption {
+	uint64_t next_ns;
+	uint64_t length_ns;
+	/* From one to the next, drawn from 1 to twice this; 0: just once. */
+	uint64_t gap_ns;
+};
+
+struct virtual_network;
+
+struct host {
+	struct event turn; /* first: see take_turn() */
+	struct world *world;
+	unsigned number;
+	struct fiber fiber;
+	/* The world's time at this host: never before that of the world. */
+	uint64_t now_ns;
+
+	/* Set by the caller, or not, between world_init() and world_run(). */
+	uint64_t clock_offset_ns; /* the host's own clock is ahead by this */
+	uint64_t dies_ns;	  /* or UINT64_MAX */
+	unsigned slowness;	  /* times the CPU time of others, or 1 */
+	struct interruption interruptions[WORLD_INTERRUPTIONS_MAX];
+	unsigned interruption_count;
+
+	/* Private. */
+	bool is_dead;
+	bool waits; /* what comes ends its sleep */
+	uint64_t wakes_ns;
+	uint64_t random;
+};
+
+struct world {
+	struct virtual_network *network; /* NULL, or virtual_network_init() */
+	struct event_queue queue;
+	struct host *hosts; /* owned */
+	unsigned host_count;
+	uint64_t now_ns; /* of the event that occurs */
+	uint64_t
+		end_ns; /* no host may come to it; by world_init() UINT64_MAX */
+	unsigned live_count; /* hosts that have neither ended nor died */
+	int error;	     /* -errno: the world ends */
+	/* Of all events, in their order. */
+	uint64_t event_count, digest;
+};
+
+/* splitmix64 (Steele, Lea, Flood 2014) */
+static inline uint64_t world_random(uint64_t *state)
+{
+	uint64_t z = *state += 0x9e3779b97f4a7c15;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return z ^ z >> 31;
+}
+
+/* Make hosts that do nothing yet.  Returns 0 or -ENOMEM; then world_fini() is
+ * to be called, too. */
+int world_init(struct world *world, unsigned host_count, size_t stack_bytes,
+	       uint64_t begin_ns, uint64_t seed);
+void world_fini(struct world *world);
+
+/* The host runs the function from at_ns on; in the world's next run, too, if it
+ * is started again. */
+void world_start(struct host *host, uint64_t at_ns,
+		 void (*function)(void *argument), void *argument);
+/* Go on until all hosts have ended or died.  Returns 0; -ETIME: one has come to
+ * end_ns, or nothing can happen any more; or -ENOMEM. */
+int world_run(struct world *world);
+
+/* An event of the caller's occurs at at_ns; if there is no memory for it, the
+ * world ends. */
+void world_add(struct world *world, struct event *event, uint64_t at_ns);
+/* Count an event in the digest: what it is, and what it is about. */
+void world_note(struct world *world, uint64_t what, uint64_t about);
+/* The host sleeps no longer if it waits. */
+void world_wake(struct host *host);
+
+/* --- what the code of a host calls ------------------------------------------
+ */
+
+/* NULL: no host is running. */
+struct host *host_current(void);
+/* Compute for this long. */
+void host_spend(struct host *host, uint64_t ns);
+/* Let all events occur up to the host's time. */
+void host_settle(struct host *host);
+/* Sleep until then, or if it waits until something comes. */
+void host_sleep(struct host *host, uint64_t until_ns, bool waits);
+
+#endif /* WORLD_H */
