@@ -159,6 +159,7 @@ SIMULATED := clock_gettime nanosleep ppoll datagram_open datagram_close \
 
 # WRAP_NAME lists the functions that the program NAME replaces: its calls of
 # FUNCTION go to its own __wrap_FUNCTION.
+WRAP_blinkprobe := $(SIMULATED)
 WRAP_lying_rank := datagram_send rank_find
 WRAP_test_external_sort := aligned_alloc calloc fallocate \
 	io_uring_queue_init io_uring_queue_init_params io_uring_submit malloc \
@@ -170,6 +171,7 @@ WRAP_test_file_io := pread pwrite
 WRAP_test_outfile := openat
 WRAP_test_progress := clock_gettime
 WRAP_test_orderer := thread_pool_wait_while
+WRAP_test_simulation := $(SIMULATED)
 WRAP_test_scratch := fallocate fstat fstatfs fstatvfs openat unlinkat
 WRAP_fuzz_cluster := $(SIMULATED) topology_read
 

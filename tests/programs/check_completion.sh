@@ -154,6 +154,7 @@ case_values()
 	expect_all 'blinksort --compress=z' zstd
 	expect_all 'blinkprobe memory --pattern=r' read random random-write
 	expect_all 'blinkprobe codec --codec=' lz4 zstd
+	expect_all 'blinkprobe simulate --schedule=' rounds all-at-once auto grid
 	expect_all 'blinkreport --format=h' html hyperfine hlog
 	expect_all 'blinkreport compare --format=' text json
 	expect_all 'blinkreport model --scenario=' platter cache pagecache
@@ -163,7 +164,8 @@ case_values()
 
 case_verbs()
 {
-	expect_all 'blinkprobe ' memory codec spawn run network noise nothing
+	expect_all 'blinkprobe ' memory codec spawn run network noise simulate \
+		nothing
 	expect_all 'blinksh -w a ' ping status cancel keygen
 	expect_all 'blinktrial ' characterise gate validate
 	expect_all 'blinktune re' revert

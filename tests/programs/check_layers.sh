@@ -30,13 +30,7 @@ readonly TEST_SEAMS="
 	roles_options_read            the text of a file, for the fuzzer
 	cluster_run_in                ranks whose exchange is memory
 	cluster_free                  the same
-	virtual_network_clear         one world for many jobs, of the fuzzer
-	virtual_network_fini          hosts in simulated time, of the fuzzer
-	virtual_network_init          the same
-	world_fini                    the same
-	world_init                    the same
-	world_run                     the same
-	world_start                   the same"
+	virtual_network_clear         one world for many jobs, of the fuzzer"
 
 # A module is a .c file with its header, named without the suffix.
 

@@ -419,6 +419,7 @@ case_operands()
 {
 	local both="'blinksort - -o -' reads standard input and writes standard\
  output"
+	local probes="memory, codec, spawn, run, network, noise, simulate or nothing"
 
 	records in
 	refused "INPUT: is missing ($both)" blinksort
@@ -449,8 +450,7 @@ case_operands()
 	refused "ten: COUNT is a whole number below 2^64" blinkgen ten out
 	refused "FILE: is missing; see blinkval --help" blinkval -q
 	refused "PROBE: is missing; see blinkprobe --help" blinkprobe
-	refused "disk: not memory, codec, spawn, run, network, noise or nothing" \
-		blinkprobe disk
+	refused "disk: not $probes" blinkprobe disk
 	refused "x: one word too many for memory" blinkprobe memory x
 	refused "x: one word too many for nothing" blinkprobe nothing x
 	refused "x: not an option; see blinkd --help" blinkd x
@@ -598,6 +598,10 @@ case_help()
 		expect_status 3 "$BIN/$program" --version >/dev/full 2>err
 		expect_one_line err
 	done
+	expect_status 0 "$BIN/blinkprobe" simulate --help >out
+	[ "$(wc -l <out)" -le 60 ] || fail "simulate: over 60 lines"
+	! grep -E '^.{81}' out >&2 || fail "simulate: long lines"
+	expect_match '^Usage: blinkprobe simulate' out
 	expect_status 0 "$BIN/blinkprobe" memory --help >out
 	expect_match '^Usage: blinkprobe memory' out
 }

@@ -367,7 +367,7 @@ case_noise_not_bound()
 case_refusals()
 {
 	expect_refused 2 "PROBE: is missing"
-	expect_refused 2 "disk: not memory, codec, spawn, run, network, noise or" \
+	expect_refused 2 "disk: not memory, codec, spawn, run, network, noise, simulate or" \
 		disk
 	expect_refused 2 "not lz4, zstd or zstd:LEVEL" codec --codec=auto
 	expect_refused 2 "not lz4, zstd or zstd:LEVEL" codec --codec=zstd:20

@@ -43,6 +43,7 @@ blinkprobe-run-1 blinkprobe run -- /bin/true
 blinkprobe-run-1 blinkprobe run --count=cycles,page_faults -- /bin/false
 blinkprobe-network-1 on_nodes blinkprobe network --rounds=2 --bytes=64K
 blinkprobe-noise-1 blinkprobe noise --time-ms=2
+blinkprobe-simulate-1 blinkprobe simulate --nodes=4 --json
 blinksh-run-1 shell --json -- /bin/true
 blinksh-run-1 shell --json --repeat=2 -- /bin/sh -c "echo a; exit 3" || true
 blinksh-run-1 shell --json -- /nowhere/program || true

@@ -24,6 +24,7 @@
 #include "probe/noise_probe.h"
 #include "probe/run_probe.h"
 #include "probe/spawn_probe.h"
+#include "programs/blinkprobe/simulate_verb.h"
 #include "system/numa.h"
 #include "system/thread_pool.h"
 
@@ -55,6 +56,7 @@ static const char help[] =
 "       blinkprobe run [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
 "       blinkprobe network [OPTION]...\n"
 "       blinkprobe noise [OPTION]...\n"
+"       blinkprobe simulate --nodes=N [OPTION]...\n"
 "       blinkprobe nothing\n"
 "Measure one thing, repeatedly, and print all samples as JSON.\n"
 "\n"
@@ -97,6 +99,7 @@ static const char help[] =
 "  --time-ms=MS      read the clock for MS on all CPUs (100)\n"
 "  --threshold-ns=NS\n"
 "                    count gaps between two readings that are longer (5000)\n"
+"simulate: simulate an exchange of ranks; see blinkprobe simulate --help\n"
 "memory, codec, spawn and network:\n"
 "  --rounds=N        take N samples (memory and codec 7, spawn 1000, network 200)\n"
 "  -h, --help        print this text\n"
@@ -850,8 +853,8 @@ static const struct probe *find_probe(const char *name, struct failure *failure)
 			return &probes[i];
 	if (name)
 		failure_set(failure, EXIT_USAGE, name, 0,
-			    "not memory, codec, spawn, run, network, noise or "
-			    "nothing");
+			    "not memory, codec, spawn, run, network, noise, "
+			    "simulate or nothing");
 	else
 		failure_set(failure, EXIT_USAGE, "PROBE", 0,
 			    "is missing; see blinkprobe --help");
@@ -898,6 +901,8 @@ int main(int argc, char **argv)
 		      argv + (argc > 0));
 	ret = read_name(&options, &failure);
 	words = options.reader.operands;
+	if (ret == 0 && words[0] && strcmp(words[0], "simulate") == 0)
+		return simulate_verb_run(words + 1);
 	probe = ret == 0 ? find_probe(words[0], &failure) : NULL;
 	if (probe)
 		ret = read_options(&options, probe, words + 1, &failure);

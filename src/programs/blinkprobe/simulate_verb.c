@@ -1,0 +1,570 @@
+/*
+ * simulate_verb.c - read the options of a simulation, and print its figures
+ */
+#include "programs/blinkprobe/simulate_verb.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/base.h"
+#include "base/format.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "base/parse.h"
+#include "base/stdout.h"
+#include "base/version.h"
+#include "simulate/simulation.h"
+
+#define NS_PER_MS 1000000
+#define RECORD_BYTES 100
+#define LINK_BITS_MAX ((uint64_t)1000000000000)
+#define TIME_NS_MAX ((uint64_t)1000000000)
+/* An hour in ms; and whatever else is told in numbers with colons. */
+#define NUMBER_MAX 3600000
+
+/* Each line as it is printed. */
+/* clang-format off */
+static const char help[] =
+"Usage: blinkprobe simulate --nodes=N [OPTION]...\n"
+"Simulate one exchange of N ranks over UDP, by the code that blinksort runs.\n"
+"\n"
+"  --nodes=N         simulate N ranks, 2 to 4096\n"
+"  --message=BYTES   let each rank send BYTES to each other one (250)\n"
+"  --records=N       or its share of N records of 100 bytes\n"
+"  --schedule=KIND   send in rounds, all-at-once, by a grid, or auto (auto)\n"
+"  --join            let all ranks say hello to all others first\n"
+"  --plain           make one system call for each datagram\n"
+"  --deadline=SECONDS\n"
+"                    give a rank up that is silent for longer (5)\n"
+"  --skew=NS         let ranks begin within NS of each other (10000)\n"
+"  --seed=N          draw all chances from N (1)\n"
+"  --trace=FILE      write a timeline of the ranks to FILE\n"
+"  --json            print one JSON document\n"
+"the network\n"
+"  --link=RATE       give each link RATE bits a second (10G)\n"
+"  --delay=NS        let a bit take NS for each link (500)\n"
+"  --queue=SIZE      let a port of a switch hold SIZE (128K)\n"
+"  --mtu=BYTES       let a packet have up to BYTES (1500)\n"
+"  --datagram=BYTES  send up to BYTES in a datagram, in fragments if need be\n"
+"  --receive-room=SIZE\n"
+"                    let a socket hold up to twice SIZE (16M)\n"
+"  --leaf=N          attach N ranks to a leaf switch (all)\n"
+"  --oversubscription=N\n"
+"                    give a leaf a link to a spine for each N ranks (1)\n"
+"  --loss=P --duplicates=P --reordering=P --corruption=P\n"
+"                    treat a packet so with chance P, such as 0.01 (0)\n"
+"  --lose-long=RANK:BYTES\n"
+"                    lose all datagrams of RANK that are longer than BYTES\n"
+"the CPUs, of which each rank has one\n"
+"  --send-cost=CALL:DATAGRAM:BYTE, --receive-cost=CALL:DATAGRAM:BYTE\n"
+"                    let a call take CALL ns and DATAGRAM ns and BYTE ps for\n"
+"                    each (1600:400:67, 1400:580:280)\n"
+"  --noise=COUNT:NS,...\n"
+"                    interrupt a CPU COUNT times a second for NS\n"
+"  --slow=RANK:TIMES\n"
+"                    let RANK take TIMES as long\n"
+"  --pause=RANK:MS:MS\n"
+"                    stop RANK after MS for MS\n"
+"  --kill=RANK:MS    end RANK after MS\n"
+"  -h, --help        print this text\n"
+"  -V, --version     print the version\n"
+"\n"
+"Statuses: 0 done, 1 other bytes came than were sent, 2 usage, 3 file, 4 a rank\n"
+"failed, 5 memory.  See blinkprobe(1).\n";
+/* clang-format on */
+
+enum {
+	OPTION_NODES = OPTIONS_OWN,
+	OPTION_MESSAGE,
+	OPTION_RECORDS,
+	OPTION_SCHEDULE,
+	OPTION_JOIN,
+	OPTION_PLAIN,
+	OPTION_DEADLINE,
+	OPTION_SKEW,
+	OPTION_SEED,
+	OPTION_TRACE,
+	OPTION_JSON,
+	OPTION_LINK,
+	OPTION_DELAY,
+	OPTION_QUEUE,
+	OPTION_MTU,
+	OPTION_DATAGRAM,
+	OPTION_RECEIVE_ROOM,
+	OPTION_LEAF,
+	OPTION_OVERSUBSCRIPTION,
+	OPTION_LOSS,
+	OPTION_DUPLICATES,
+	OPTION_REORDERING,
+	OPTION_CORRUPTION,
+	OPTION_LOSE_LONG,
+	OPTION_SEND_COST,
+	OPTION_RECEIVE_COST,
+	OPTION_NOISE,
+	OPTION_SLOW,
+	OPTION_PAUSE,
+	OPTION_KILL,
+};
+
+static const struct options_entry entries[] = {
+	{ OPTION_NODES, "nodes", 0, OPTIONS_VALUE, "N" },
+	{ OPTION_MESSAGE, "message", 0, OPTIONS_VALUE, "BYTES" },
+	{ OPTION_RECORDS, "records", 0, OPTIONS_VALUE, "N" },
+	{ OPTION_SCHEDULE, "schedule", 0, OPTIONS_VALUE, "KIND" },
+	{ OPTION_JOIN, "join", 0, OPTIONS_FLAG, NULL },
+	{ OPTION_PLAIN, "plain", 0, OPTIONS_FLAG, NULL },
+	{ OPTION_DEADLINE, "deadline", 0, OPTIONS_VALUE, "SECONDS" },
+	{ OPTION_SKEW, "skew", 0, OPTIONS_VALUE, "NS" },
+	{ OPTION_SEED, "seed", 0, OPTIONS_VALUE, "N" },
+	{ OPTION_TRACE, "trace", 0, OPTIONS_FILE, "FILE" },
+	{ OPTION_JSON, "json", 0, OPTIONS_FLAG, NULL },
+	{ OPTION_LINK, "link", 0, OPTIONS_VALUE, "RATE" },
+	{ OPTION_DELAY, "delay", 0, OPTIONS_VALUE, "NS" },
+	{ OPTION_QUEUE, "queue", 0, OPTIONS_VALUE, "SIZE" },
+	{ OPTION_MTU, "mtu", 0, OPTIONS_VALUE, "BYTES" },
+	{ OPTION_DATAGRAM, "datagram", 0, OPTIONS_VALUE, "BYTES" },
+	{ OPTION_RECEIVE_ROOM, "receive-room", 0, OPTIONS_VALUE, "SIZE" },
+	{ OPTION_LEAF, "leaf", 0, OPTIONS_VALUE, "N" },
+	{ OPTION_OVERSUBSCRIPTION, "oversubscription", 0, OPTIONS_VALUE, "N" },
+	{ OPTION_LOSS, "loss", 0, OPTIONS_VALUE, "P" },
+	{ OPTION_DUPLICATES, "duplicates", 0, OPTIONS_VALUE, "P" },
+	{ OPTION_REORDERING, "reordering", 0, OPTIONS_VALUE, "P" },
+	{ OPTION_CORRUPTION, "corruption", 0, OPTIONS_VALUE, "P" },
+	{ OPTION_LOSE_LONG, "lose-long", 0, OPTIONS_VALUE, "RANK:BYTES" },
+	{ OPTION_SEND_COST, "send-cost", 0, OPTIONS_VALUE,
+	  "CALL:DATAGRAM:BYTE" },
+	{ OPTION_RECEIVE_COST, "receive-cost", 0, OPTIONS_VALUE,
+	  "CALL:DATAGRAM:BYTE" },
+	{ OPTION_NOISE, "noise", 0, OPTIONS_VALUE, "COUNT:NS,..." },
+	{ OPTION_SLOW, "slow", 0, OPTIONS_VALUES, "RANK:TIMES" },
+	{ OPTION_PAUSE, "pause", 0, OPTIONS_VALUES, "RANK:MS:MS" },
+	{ OPTION_KILL, "kill", 0, OPTIONS_VALUES, "RANK:MS" },
+	OPTIONS_COMMON,
+};
+
+struct simulate_options {
+	struct options_reader reader;
+	struct simulation_options simulation;
+	uint64_t records;  /* 0: a message's bytes are given */
+	unsigned rank_max; /* that an option names */
+};
+
+/* --- values ------------------------------------------------------------------
+ */
+
+/* Numbers up to max with colons between them, up to a comma or the end.  *text
+ * is then what follows.  False: they are not that. */
+static bool take_numbers(const char **text, uint64_t max, uint64_t *numbers,
+			 unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		char digits[24] = "";
+		size_t length = strcspn(*text, ":,");
+
+		if (length >= sizeof(digits))
+			return false;
+		memcpy(digits, *text, length);
+		*text += length;
+		if (parse_u64(digits, 0, max, &numbers[i]) < 0 ||
+		    (i + 1 < count && *(*text)++ != ':'))
+			return false;
+	}
+	return true;
+}
+
+/* count numbers, and no more; form: how they are written. */
+static int take_all(struct simulate_options *options, uint64_t *numbers,
+		    unsigned count, const char *form, struct failure *failure)
+{
+	const char *text = options->reader.value;
+
+	if (take_numbers(&text, NUMBER_MAX, numbers, count) && *text == '\0')
+		return 0;
+	return options_refuse(&options->reader, failure,
+			      "not of the form %s, in whole numbers up to %d",
+			      form, NUMBER_MAX);
+}
+
+static int take_cost(struct simulate_options *options,
+		     struct virtual_cost *cost, struct failure *failure)
+{
+	uint64_t numbers[3];
+	int error =
+		take_all(options, numbers, 3, "CALL:DATAGRAM:BYTE", failure);
+
+	if (error == 0)
+		*cost = (struct virtual_cost){ (uint32_t)numbers[0],
+					       (uint32_t)numbers[1],
+					       (uint32_t)numbers[2] };
+	return error;
+}
+
+/* Exactly, whatever a decimal fraction is in binary. */
+static int take_chance(struct simulate_options *options, uint64_t *chance,
+		       struct failure *failure)
+{
+	const char *digit = options->reader.value;
+	uint64_t unit = VIRTUAL_CHANCE, value = 0;
+
+	if (*digit == '0' || *digit == '1')
+		value = (uint64_t)(*digit++ - '0') * unit;
+	if (*digit == '.')
+		while (*++digit >= '0' && *digit <= '9' && unit > 1)
+			value += (uint64_t)(*digit - '0') * (unit /= 10);
+	if (*digit != '\0' || value > VIRTUAL_CHANCE)
+		return options_refuse(&options->reader, failure,
+				      "not from 0 to 1, with 9 decimals at "
+				      "most");
+	*chance = value;
+	return 0;
+}
+
+static int take_noise(struct simulate_options *options, struct failure *failure)
+{
+	struct simulation_options *simulation = &options->simulation;
+	const char *text = options->reader.value;
+	uint64_t numbers[2];
+
+	for (;;) {
+		if (!take_numbers(&text, TIME_NS_MAX, numbers, 2) ||
+		    numbers[0] == 0 ||
+		    simulation->noise_count == ARRAY_LEN(simulation->noise))
+			return options_refuse(&options->reader, failure,
+					      "not COUNT:NS, up to %zu times",
+					      ARRAY_LEN(simulation->noise));
+		simulation->noise[simulation->noise_count++] =
+			(struct interruption){
+				.gap_ns = TIME_NS_MAX / numbers[0],
+				.length_ns = numbers[1],
+			};
+		if (*text == '\0')
+			return 0;
+		text++;
+	}
+}
+
+/* RANK and one or two numbers more. */
+static int take_event(struct simulate_options *options,
+		      struct simulation_event *events, unsigned max,
+		      unsigned *count, unsigned number_count, const char *form,
+		      struct failure *failure)
+{
+	uint64_t numbers[3] = { 0 };
+	int error = take_all(options, numbers, number_count, form, failure);
+
+	if (error)
+		return error;
+	if (*count == max)
+		return options_refuse(&options->reader, failure,
+				      "given more than %u times", max);
+	options->rank_max = MAX(options->rank_max, (unsigned)numbers[0]);
+	events[(*count)++] = (struct simulation_event){
+		.rank = (unsigned)numbers[0],
+		.at_ns = numbers[1] * NS_PER_MS,
+		.length_ns =
+			number_count == 3 ? numbers[2] * NS_PER_MS : numbers[1],
+	};
+	return 0;
+}
+
+static int take_long_loss(struct simulate_options *options,
+			  struct failure *failure)
+{
+	uint64_t numbers[2];
+	int error = take_all(options, numbers, 2, "RANK:BYTES", failure);
+
+	if (error)
+		return error;
+	options->rank_max = MAX(options->rank_max, (unsigned)numbers[0]);
+	options->simulation.network.long_loss_host = (unsigned)numbers[0];
+	options->simulation.network.long_loss_bytes = (uint32_t)numbers[1];
+	return 0;
+}
+
+static int take_link(struct simulate_options *options, struct failure *failure)
+{
+	if (parse_bits(options->reader.value, LINK_BITS_MAX,
+		       &options->simulation.network.link_bits_per_s) == 0)
+		return 0;
+	return options_refuse(&options->reader, failure,
+			      "not bits a second up to 1T, such as 25G");
+}
+
+static int take_size_32(struct options_reader *reader, uint64_t min,
+			uint32_t *size, struct failure *failure)
+{
+	uint64_t bytes = 0;
+	int error = options_size(reader, min, INT32_MAX, &bytes, failure);
+
+	*size = (uint32_t)bytes;
+	return error;
+}
+
+static int take_schedule(struct simulate_options *options,
+			 struct failure *failure)
+{
+	static const char *const names[] = { "rounds", "all-at-once", "auto",
+					     "grid" };
+	unsigned kind = 0;
+	int error = options_choice(&options->reader, names, ARRAY_LEN(names),
+				   &kind, failure);
+
+	options->simulation.schedule = (enum exchange_schedule)kind;
+	return error;
+}
+
+/* Options of the network; the others are take_option()'s. */
+static int take_network_option(struct simulate_options *options, int id,
+			       struct failure *failure)
+{
+	struct virtual_network_options *network = &options->simulation.network;
+	struct options_reader *reader = &options->reader;
+
+	switch (id) {
+	case OPTION_LINK:
+		return take_link(options, failure);
+	case OPTION_DELAY:
+		return options_number(reader, 0, TIME_NS_MAX,
+				      &network->link_delay_ns, failure);
+	case OPTION_QUEUE:
+		return options_size(reader, 2 * KIB, INT32_MAX,
+				    &network->queue_bytes, failure);
+	case OPTION_MTU:
+		return options_number_32(reader, 576, 65535,
+					 &network->mtu_bytes, failure);
+	case OPTION_DATAGRAM:
+		return options_number_32(reader, 256, DATAGRAM_BATCH_BYTES_MAX,
+					 &network->datagram_bytes, failure);
+	case OPTION_RECEIVE_ROOM:
+		return take_size_32(reader, 4 * KIB, &network->receive_room_max,
+				    failure);
+	case OPTION_LEAF:
+		return options_number_32(reader, 1, RANK_NODES_MAX,
+					 &network->leaf_hosts, failure);
+	case OPTION_OVERSUBSCRIPTION:
+		return options_number_32(reader, 1, RANK_NODES_MAX,
+					 &network->oversubscription, failure);
+	case OPTION_LOSS:
+		return take_chance(options, &network->loss, failure);
+	case OPTION_DUPLICATES:
+		return take_chance(options, &network->duplication, failure);
+	case OPTION_REORDERING:
+		return take_chance(options, &network->reordering, failure);
+	case OPTION_CORRUPTION:
+		return take_chance(options, &network->corruption, failure);
+	case OPTION_LOSE_LONG:
+		return take_long_loss(options, failure);
+	case OPTION_SEND_COST:
+		return take_cost(options, &network->send, failure);
+	case OPTION_RECEIVE_COST:
+		return take_cost(options, &network->receive, failure);
+	default:
+		return 0;
+	}
+}
+
+static int take_option(void *context, int id, struct failure *failure)
+{
+	struct simulate_options *options = context;
+	struct simulation_options *simulation = &options->simulation;
+	struct options_reader *reader = &options->reader;
+
+	switch (id) {
+	case OPTION_NODES:
+		return options_number_32(reader, 2, RANK_NODES_MAX,
+					 &simulation->node_count, failure);
+	case OPTION_MESSAGE:
+		return options_size(reader, 0, (uint64_t)1 << 40,
+				    &simulation->message_bytes, failure);
+	case OPTION_RECORDS:
+		return options_size(reader, 1, (uint64_t)1 << 40,
+				    &options->records, failure);
+	case OPTION_SCHEDULE:
+		return take_schedule(options, failure);
+	case OPTION_DEADLINE:
+		return options_seconds(reader, 3600, &simulation->deadline_ns,
+				       failure);
+	case OPTION_SKEW:
+		return options_number(reader, 0, TIME_NS_MAX,
+				      &simulation->skew_ns, failure);
+	case OPTION_SEED:
+		return options_number(reader, 0, UINT64_MAX, &simulation->seed,
+				      failure);
+	case OPTION_NOISE:
+		return take_noise(options, failure);
+	case OPTION_SLOW:
+		return take_event(
+			options, simulation->slow, ARRAY_LEN(simulation->slow),
+			&simulation->slow_count, 2, "RANK:TIMES", failure);
+	case OPTION_PAUSE:
+		return take_event(options, simulation->pauses,
+				  ARRAY_LEN(simulation->pauses),
+				  &simulation->pause_count, 3, "RANK:MS:MS",
+				  failure);
+	case OPTION_KILL:
+		return take_event(options, simulation->deaths,
+				  ARRAY_LEN(simulation->deaths),
+				  &simulation->death_count, 2, "RANK:MS",
+				  failure);
+	default:
+		return take_network_option(options, id, failure);
+	}
+}
+
+static int complete(struct simulate_options *options, struct failure *failure)
+{
+	struct simulation_options *simulation = &options->simulation;
+	uint64_t pairs =
+		(uint64_t)simulation->node_count * simulation->node_count;
+
+	if (options->reader.operand_count > 0)
+		return failure_set(failure, EXIT_USAGE,
+				   options->reader.operands[0], 0,
+				   "one word too many for simulate");
+	if (simulation->node_count == 0)
+		return failure_set(failure, EXIT_USAGE, "--nodes", 0,
+				   "is missing");
+	if (options->rank_max >= simulation->node_count)
+		return failure_set(failure, EXIT_USAGE, "--nodes", 0,
+				   "there is no rank %u", options->rank_max);
+	for (unsigned i = 0; i < simulation->slow_count; i++)
+		if (simulation->slow[i].length_ns == 0)
+			return failure_set(failure, EXIT_USAGE, "--slow", 0,
+					   "no CPU computes in no time");
+	if (options->records > 0 &&
+	    options_given(&options->reader, OPTION_MESSAGE))
+		return failure_set(failure, EXIT_USAGE, "--records", 0,
+				   "not with --message");
+	if (options->records > 0)
+		simulation->message_bytes =
+			options->records / pairs * RECORD_BYTES;
+	simulation->says_hello = options_given(&options->reader, OPTION_JOIN);
+	simulation->plain = options_given(&options->reader, OPTION_PLAIN);
+	simulation->trace_path = options_value(&options->reader, OPTION_TRACE);
+	return 0;
+}
+
+/* --- what is printed
+ * ----------------------------------------------------------
+ */
+
+static void print_text(const struct simulation_options *options,
+		       const struct simulation_figures *figures)
+{
+	const struct virtual_counters *network = &figures->network;
+	char median[FORMAT_DURATION_BYTES], max[FORMAT_DURATION_BYTES];
+	char end[FORMAT_DURATION_BYTES], size[FORMAT_SIZE_BYTES];
+
+	printf("%u ranks, %" PRIu64 " bytes to each, %s\n", options->node_count,
+	       options->message_bytes,
+	       exchange_schedule_name(figures->schedule));
+	printf("all messages came within %s (median), %s (last rank); all "
+	       "ended within %s\n",
+	       format_duration(median, figures->median_ns),
+	       format_duration(max, figures->max_ns),
+	       format_duration(end, figures->end_ns));
+	printf("%" PRIu64 " datagrams: %" PRIu64 " of messages, %" PRIu64
+	       " sent again, %" PRIu64 " of status; %s on links\n",
+	       network->datagrams, figures->ranks.sent_datagrams,
+	       figures->ranks.resent_datagrams, figures->ranks.status_datagrams,
+	       format_size(size, network->bytes));
+	printf("dropped: %" PRIu64 " by switches, %" PRIu64
+	       " by full sockets, %" PRIu64 " by chance or unknown sockets\n",
+	       network->queue_drops, network->room_drops, network->lost);
+	printf("%" PRIu64 " events, digest %016" PRIx64 "%s\n",
+	       figures->event_count, figures->digest,
+	       figures->compared ? "" : "; messages were zeros");
+}
+
+static void print_number(const char *key, uint64_t number)
+{
+	printf(", \"%s\": %" PRIu64, key, number);
+}
+
+static void print_json(const struct simulation_options *options,
+		       const struct simulation_figures *figures)
+{
+	const struct exchange_counters *ranks = &figures->ranks;
+	const struct virtual_counters *network = &figures->network;
+
+	printf("{\"schema\": \"blinkprobe-simulate-1\", \"program\": "
+	       "\"blinkprobe\"");
+	format_json_text(stdout, "version", blinksort_version);
+	printf(", \"probe\": \"simulate\"");
+	print_number("nodes", options->node_count);
+	print_number("message_bytes", options->message_bytes);
+	format_json_text(stdout, "schedule",
+			 exchange_schedule_name(figures->schedule));
+	print_number("seed", options->seed);
+	print_number("link_bits_per_s", options->network.link_bits_per_s);
+	print_number("median_ns", figures->median_ns);
+	print_number("max_ns", figures->max_ns);
+	print_number("end_ns", figures->end_ns);
+	print_number("sent_bytes", ranks->sent_bytes);
+	print_number("sent_datagrams", ranks->sent_datagrams);
+	print_number("resent_datagrams", ranks->resent_datagrams);
+	print_number("duplicate_datagrams", ranks->duplicate_datagrams);
+	print_number("damaged_datagrams", ranks->damaged_datagrams);
+	print_number("stray_datagrams", ranks->stray_datagrams);
+	print_number("status_datagrams", ranks->status_datagrams);
+	print_number("datagrams", network->datagrams);
+	print_number("link_bytes", network->bytes);
+	print_number("switch_drops", network->queue_drops);
+	print_number("socket_drops", network->room_drops);
+	print_number("lost", network->lost);
+	print_number("duplicated", network->duplicated);
+	print_number("reordered", network->reordered);
+	print_number("corrupted", network->corrupted);
+	print_number("events", figures->event_count);
+	printf(", \"compared\": %s, \"digest\": \"%016" PRIx64 "\"}\n",
+	       figures->compared ? "true" : "false", figures->digest);
+}
+
+int simulate_verb_run(char **words)
+{
+	/* CPU times are those of exchange_model.c, of virtual machines: a call
+	 * with one datagram takes 2 us to send and as long to take, and with
+	 * many each of them 0.5 us and 1 us at an MTU of 1500. */
+	static struct simulate_options options = {
+		.simulation = {
+			.message_bytes = 250,
+			.schedule = EXCHANGE_AUTO,
+			.deadline_ns = 5 * TIME_NS_MAX,
+			.seed = 1,
+			.skew_ns = 10000,
+			.network = {
+				.link_bits_per_s = (uint64_t)10 * 1000000000,
+				.link_delay_ns = 500,
+				.queue_bytes = 128 * KIB,
+				.mtu_bytes = 1500,
+				.receive_room_max = 16 * MIB,
+				.oversubscription = 1,
+				.reordered_ns = 100000,
+				.send = { 1600, 400, 67 },
+				.receive = { 1400, 580, 280 },
+				.poll_ns = 300,
+				.wakeup_ns = 3000,
+			},
+		},
+	};
+	struct simulation_figures figures = { 0 };
+	struct failure failure = { .status = EXIT_DONE };
+	int ret;
+
+	options_begin(&options.reader, entries, ARRAY_LEN(entries), words);
+	ret = options_read(&options.reader, take_option, &options, &failure);
+	if (ret > 0)
+		return stdout_print_info(ret, "blinkprobe", help);
+	if (ret == 0)
+		ret = complete(&options, &failure);
+	stdout_reserve();
+	if (ret == 0)
+		ret = simulation_run(&options.simulation, &figures, &failure);
+	if (ret < 0)
+		return log_failure(&failure);
+	if (options_given(&options.reader, OPTION_JSON))
+		print_json(&options.simulation, &figures);
+	else
+		print_text(&options.simulation, &figures);
+	return stdout_finish();
+}

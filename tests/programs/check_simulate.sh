@@ -1,0 +1,163 @@
+#!/bin/bash
+# check_simulate.sh - blinkprobe simulate as a whole: one seed prints one run,
+# and a rank that fails is named
+
+# shellcheck disable=SC2317 # cases are called by check
+# shellcheck source=tests/programs/tool_lib.sh
+. "$(dirname "$0")/tool_lib.sh"
+
+PROBE=$BIN/blinkprobe
+TESTED=("$PROBE") TESTED_AS=blinkprobe
+
+# simulate OPTION...: prints to out
+simulate()
+{
+	expect_status 0 "$PROBE" simulate "$@" >out 2>err
+	expect_empty err
+}
+
+# json EXPRESSION: of the document d in out; prints it
+json()
+{
+	/usr/bin/python3 -c "import json, sys
+d = json.load(open('out'))
+print($1)"
+}
+
+# expect_json VALUE EXPRESSION
+expect_json()
+{
+	local got
+
+	got=$(json "$2")
+	[ "$got" = "$1" ] || fail "$2 is '$got', not '$1'"
+}
+
+case_text()
+{
+	simulate --nodes=24 --message=40000 --loss=0.01 --seed=1
+	[ "$(wc -l <out)" = 5 ] || fail "not five lines: $(cat out)"
+	expect_match '^24 ranks, 40000 bytes to each, all-at-once$' out
+	expect_match '^all messages came within .* \(median\), .* \(last' out
+	expect_match ' sent again, [0-9]+ of status; .* MiB on links$' out
+	expect_match '^dropped: [1-9]' out
+	expect_match ' events, digest [0-9a-f]{16}$' out
+}
+
+case_json()
+{
+	simulate --nodes=64 --records=1M --link=100G --json
+	expect_json "64 25600 100000000000 all-at-once True" \
+		"d['nodes'], d['message_bytes'], d['link_bits_per_s'],
+		d['schedule'], d['compared']"
+	expect_json "True" "d['sent_bytes'] == 64 * 63 * 25600"
+	expect_json "True" "0 < d['median_ns'] <= d['max_ns'] <= d['end_ns']"
+	simulate --nodes=8 --message=0 --json
+	expect_json "0 True" "d['sent_datagrams'], d['max_ns'] > 0"
+}
+
+case_grid()
+{
+	simulate --nodes=128 --schedule=grid --json
+	expect_json "grid True" "d['schedule'], d['compared']"
+	# Each byte but those for the own row or column travels twice.
+	expect_json "True" "d['sent_bytes'] > 1.8 * 128 * 127 * 250"
+	simulate --nodes=200 --json
+	expect_json "grid" "d['schedule']"
+}
+
+digest_of()
+{
+	"$1" simulate --nodes=20 --message=9000 --loss=0.01 --noise=1000:5000 \
+		"${@:2}" | sed -n 's/.*digest //p'
+}
+
+# All builds of a program run alike, on any machine.
+case_seeds()
+{
+	local build first
+
+	first=$(digest_of "$PROBE" --seed=7)
+	[ -n "$first" ]
+	[ "$(digest_of "$PROBE" --seed=7)" = "$first" ] || fail "another run"
+	[ "$(digest_of "$PROBE" --seed=8)" != "$first" ] || fail "the same run"
+	for build in "$BUILD"/*/bin/blinkprobe; do
+		[ "$("$build" --version)" = "$("$PROBE" --version)" ] ||
+			continue
+		[ "$(digest_of "$build" --seed=7)" = "$first" ] ||
+			fail "another run: $build"
+	done
+}
+
+# A timeline has a process for each rank, and no part in the run.
+case_trace()
+{
+	simulate --nodes=6 --message=9000
+	mv out plain
+	simulate --nodes=6 --message=9000 --trace=t.json
+	expect_same out plain
+	mv t.json out
+	expect_json "[1, 2, 3, 4, 5, 6] True" \
+		"sorted({e['pid'] for e in d['traceEvents']}),
+		{'send', 'receive', 'wait'} <= {e['name'] for e in
+			d['traceEvents']}"
+	expect_refused 3 '^/nowhere/t: its folder: No such file' simulate --nodes=2 \
+		--trace=/nowhere/t
+}
+
+case_join()
+{
+	simulate --nodes=16 --json
+	mv out without
+	simulate --nodes=16 --join --json
+	# A hello that comes first spares a rank its answer.
+	expect_json "True" "d['status_datagrams'] > 16 * 14 +
+		json.load(open('without'))['status_datagrams']"
+}
+
+case_failures()
+{
+	expect_refused 4 '^rank 3 \(10.0.0.4:7300\): has .* 5.0 s' simulate \
+		--nodes=8 --kill=3:0
+	expect_refused 4 '^rank 2 \(10.0.0.3:7300\): nothing that it sent has' \
+		simulate --nodes=8 --message=9000 --lose-long=2:1000 --deadline=1
+	# A pause that is shorter than the deadline is no failure.
+	simulate --nodes=8 --pause=3:0:500 --deadline=1
+}
+
+case_refusals()
+{
+	expect_refused 2 '^--nodes: is missing' simulate
+	expect_refused 2 '^--nodes=1: not a number from 2 to 4096' simulate \
+		--nodes=1
+	expect_refused 2 '^x: one word too many for simulate' simulate \
+		--nodes=2 x
+	expect_refused 2 '^--records: not with --message' simulate --nodes=2 \
+		--records=1 --message=1
+	expect_refused 2 '^--loss=2: not from 0 to 1' simulate --nodes=2 \
+		--loss=2
+	expect_refused 2 '^--loss=0.0x: not from 0 to 1' simulate --nodes=2 \
+		--loss=0.0x
+	expect_refused 2 '^--link=x: not bits a second' simulate --nodes=2 \
+		--link=x
+	expect_refused 2 '^--kill=3: not of the form RANK:MS' simulate \
+		--nodes=2 --kill=3
+	expect_refused 2 '^--send-cost=1:2:3:4: not of the form' simulate \
+		--nodes=2 --send-cost=1:2:3:4
+	expect_refused 2 '^--noise=0:1: not COUNT:NS' simulate --nodes=2 \
+		--noise=0:1
+	expect_refused 2 '^--slow: no CPU computes in no time' simulate \
+		--nodes=2 --slow=1:0
+	expect_refused 2 '^--nodes: there is no rank 2' simulate --nodes=2 \
+		--kill=2:5
+}
+
+check simulate_text case_text
+check simulate_json case_json
+check simulate_grid case_grid
+check simulate_seeds case_seeds
+check simulate_trace case_trace
+check simulate_join case_join
+check simulate_failures case_failures
+check simulate_refusals case_refusals
+finish

@@ -1,0 +1,339 @@
+/*
+ * test_simulation.c - ranks in simulated time: one seed gives one run, all
+ * bytes arrive whatever the network does, and what takes time takes it
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/base.h"
+#include "simulate/simulation.h"
+
+#define MS ((uint64_t)1000000)
+#define NODES 12
+
+static struct simulation_figures figures;
+static struct failure failure;
+
+/* A quick network and CPUs that take some time. */
+static struct simulation_options usual(void)
+{
+	return (struct simulation_options){
+		.node_count = NODES,
+		.message_bytes = 5000,
+		.schedule = EXCHANGE_ALL_AT_ONCE,
+		.deadline_ns = 1000 * MS,
+		.seed = 1,
+		.skew_ns = 10000,
+		.network = {
+			.link_bits_per_s = (uint64_t)10 * 1000000000,
+			.link_delay_ns = 500,
+			.queue_bytes = 128 * KIB,
+			.mtu_bytes = 1500,
+			.receive_room_max = 16 * MIB,
+			.reordered_ns = 100000,
+			.send = { 1600, 400, 67 },
+			.receive = { 1400, 580, 280 },
+			.poll_ns = 300,
+			.wakeup_ns = 3000,
+		},
+	};
+}
+
+static void run(const struct simulation_options *options)
+{
+	assert_int_equal(simulation_run(options, &figures, &failure), 0);
+	assert_true(figures.compared);
+	assert_true(figures.max_ns > 0 && figures.median_ns <= figures.max_ns);
+}
+
+static void run_to_fail(const struct simulation_options *options,
+			enum exit_status status, const char *what,
+			const char *why)
+{
+	assert_true(simulation_run(options, &figures, &failure) < 0);
+	assert_int_equal(failure.status, status);
+	if (!strstr(failure.why, what) || !strstr(failure.why, why))
+		fail_msg("not '%s' and '%s': %s", what, why, failure.why);
+}
+
+/* --- events ------------------------------------------------------------------
+ */
+
+static void never(struct event *event)
+{
+	(void)event;
+	fail();
+}
+
+static void events__come_in_order(void **state)
+{
+	static const uint64_t times[] = { 5, 3, 9, 3, 1, 7, 5, 5, 0, 2, 8 };
+	struct event events[ARRAY_LEN(times)];
+	struct event_queue queue = { 0 };
+	uint64_t last_ns = 0;
+	const struct event *last = NULL;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(times); i++) {
+		events[i] = (struct event){ .occur = never };
+		event_queue_add(&queue, &events[i], times[i]);
+	}
+	/* Later, and then the last of its time. */
+	event_queue_add(&queue, &events[1], 5);
+	for (size_t i = 0; i < ARRAY_LEN(times); i++) {
+		uint64_t at_ns = event_queue_next_ns(&queue);
+		const struct event *event = event_queue_take(&queue);
+
+		assert_true(at_ns >= last_ns);
+		assert_int_equal(
+			at_ns, event == &events[1] ? 5 : times[event - events]);
+		if (last && at_ns == last_ns)
+			assert_true(event > last || event == &events[1]);
+		last_ns = at_ns;
+		last = event;
+	}
+	assert_int_equal(event_queue_next_ns(&queue), UINT64_MAX);
+	event_queue_fini(&queue);
+}
+
+/* --- one seed, one run
+ * --------------------------------------------------------
+ */
+
+static void simulation__a_seed_is_a_run(void **state)
+{
+	struct simulation_options options = usual();
+	uint64_t digest;
+
+	(void)state;
+	options.network.loss = VIRTUAL_CHANCE / 100;
+	options.noise[0] =
+		(struct interruption){ .gap_ns = MS / 10, .length_ns = 3000 };
+	options.noise_count = 1;
+	run(&options);
+	digest = figures.digest;
+	run(&options);
+	assert_int_equal(figures.digest, digest);
+	options.seed = 2;
+	run(&options);
+	assert_int_not_equal(figures.digest, digest);
+}
+
+/* A timeline is no part of the run. */
+static void simulation__a_timeline_changes_nothing(void **state)
+{
+	struct simulation_options options = usual();
+	uint64_t digest;
+
+	(void)state;
+	run(&options);
+	digest = figures.digest;
+	options.trace_path = "/dev/null";
+	run_to_fail(&options, EXIT_FILE, "", "");
+	options.trace_path = "test_simulation.trace";
+	run(&options);
+	assert_int_equal(figures.digest, digest);
+	assert_int_equal(remove(options.trace_path), 0);
+}
+
+/* --- what the network does
+ * ----------------------------------------------------
+ */
+
+static void simulation__all_bytes_arrive(void **state)
+{
+	static const enum exchange_schedule schedules[] = {
+		EXCHANGE_ROUNDS, EXCHANGE_ALL_AT_ONCE, EXCHANGE_GRID
+	};
+	struct simulation_options options = usual();
+
+	(void)state;
+	options.network.loss = VIRTUAL_CHANCE / 50;
+	options.network.duplication = VIRTUAL_CHANCE / 50;
+	options.network.reordering = VIRTUAL_CHANCE / 50;
+	options.network.corruption = VIRTUAL_CHANCE / 50;
+	options.says_hello = true;
+	for (size_t i = 0; i < ARRAY_LEN(schedules); i++)
+		for (unsigned plain = 0; plain < 2; plain++) {
+			options.schedule = schedules[i];
+			options.plain = plain;
+			options.seed = 10 + i;
+			run(&options);
+			assert_true(figures.network.lost > 0 &&
+				    figures.network.duplicated > 0 &&
+				    figures.network.reordered > 0 &&
+				    figures.network.corrupted > 0);
+			assert_true(figures.ranks.resent_datagrams > 0 &&
+				    figures.ranks.damaged_datagrams > 0 &&
+				    figures.ranks.duplicate_datagrams > 0);
+			assert_true(figures.ranks.received_bytes >=
+				    NODES * (NODES - 1) *
+					    options.message_bytes);
+		}
+}
+
+/* Of one rank to one other; half as fast a link takes nearly twice as long. */
+static void simulation__a_link_takes_its_time(void **state)
+{
+	struct simulation_options options = usual();
+	uint64_t fast_ns, bits = 8 * 1000000;
+
+	(void)state;
+	options.node_count = 2;
+	options.message_bytes = 1000000;
+	run(&options);
+	fast_ns = figures.max_ns;
+	options.network.link_bits_per_s = 1000000000;
+	run(&options);
+	assert_true(figures.max_ns > bits && figures.max_ns < 2 * bits);
+	assert_true(fast_ns < figures.max_ns);
+	assert_int_equal(figures.network.queue_drops, 0);
+}
+
+static void simulation__fragments_are_packets(void **state)
+{
+	struct simulation_options options = usual();
+	uint64_t bytes;
+
+	(void)state;
+	options.message_bytes = 100000;
+	options.node_count = 2;
+	options.network.mtu_bytes = 9000;
+	run(&options);
+	bytes = figures.network.bytes;
+	options.network.mtu_bytes = 1500;
+	options.network.datagram_bytes = 8972;
+	run(&options);
+	assert_in_range(figures.network.bytes, bytes + bytes / 50,
+			bytes + bytes / 10);
+	options.network.loss = VIRTUAL_CHANCE / 50;
+	run(&options);
+	assert_true(figures.ranks.resent_datagrams > 0);
+}
+
+/* What a narrow middle delays, short queues drop. */
+static void simulation__switches_drop(void **state)
+{
+	struct simulation_options options = usual();
+	uint64_t fast_ns;
+
+	(void)state;
+	options.message_bytes = 20000;
+	options.network.link_bits_per_s = 1000000000;
+	options.network.queue_bytes = 4 * MIB;
+	run(&options);
+	fast_ns = figures.max_ns;
+	assert_int_equal(figures.network.queue_drops, 0);
+	options.network.leaf_hosts = 4;
+	options.network.oversubscription = 4;
+	run(&options);
+	assert_true(figures.max_ns > 2 * fast_ns);
+	assert_int_equal(figures.network.queue_drops, 0);
+	options.network.queue_bytes = 16 * KIB;
+	run(&options);
+	assert_true(figures.network.queue_drops > 0 &&
+		    figures.ranks.resent_datagrams > 0);
+}
+
+static void simulation__sockets_drop(void **state)
+{
+	struct simulation_options options = usual();
+
+	(void)state;
+	options.message_bytes = 20000;
+	options.network.queue_bytes = 4 * MIB;
+	options.network.receive_room_max = 4 * KIB;
+	run(&options);
+	assert_true(figures.network.room_drops > 0 &&
+		    figures.ranks.resent_datagrams > 0);
+}
+
+/* --- what a rank does
+ * ---------------------------------------------------------
+ */
+
+static void simulation__cpus_take_time(void **state)
+{
+	struct simulation_options options = usual();
+	uint64_t usual_ns;
+
+	(void)state;
+	run(&options);
+	usual_ns = figures.max_ns;
+	options.slow[0] =
+		(struct simulation_event){ .rank = 3, .length_ns = 20 };
+	options.slow_count = 1;
+	run(&options);
+	assert_true(figures.max_ns > 2 * usual_ns);
+	options.slow_count = 0;
+	options.pauses[0] = (struct simulation_event){ .rank = 3,
+						       .at_ns = 1,
+						       .length_ns = 100 * MS };
+	options.pause_count = 1;
+	run(&options);
+	assert_in_range(figures.max_ns, 100 * MS, 300 * MS);
+}
+
+static void simulation__a_dead_rank_is_named(void **state)
+{
+	struct simulation_options options = usual();
+
+	(void)state;
+	options.deaths[0] =
+		(struct simulation_event){ .rank = 3, .at_ns = 20000 };
+	options.death_count = 1;
+	run_to_fail(&options, EXIT_PEER, "rank 3 (10.0.0.4:7300): has ",
+		    "1.0 s");
+}
+
+static void simulation__a_path_that_loses_long_ones(void **state)
+{
+	struct simulation_options options = usual();
+
+	(void)state;
+	options.network.long_loss_host = 3;
+	options.network.long_loss_bytes = 1000;
+	run_to_fail(&options, EXIT_PEER, "rank 3 (10.0.0.4:7300): ",
+		    "nothing that it sent has arrived for 1.0 s, though it");
+}
+
+/* Messages of many ranks are zeros; their lengths are checked all the same. */
+static void simulation__many_ranks(void **state)
+{
+	struct simulation_options options = usual();
+
+	(void)state;
+	options.node_count = 130;
+	options.message_bytes = 16000;
+	options.schedule = EXCHANGE_AUTO;
+	options.network.corruption = VIRTUAL_CHANCE / 1000;
+	assert_int_equal(simulation_run(&options, &figures, &failure), 0);
+	assert_false(figures.compared);
+	assert_int_equal(figures.schedule, EXCHANGE_GRID);
+	assert_true(figures.ranks.damaged_datagrams > 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(events__come_in_order),
+		cmocka_unit_test(simulation__a_seed_is_a_run),
+		cmocka_unit_test(simulation__a_timeline_changes_nothing),
+		cmocka_unit_test(simulation__all_bytes_arrive),
+		cmocka_unit_test(simulation__a_link_takes_its_time),
+		cmocka_unit_test(simulation__fragments_are_packets),
+		cmocka_unit_test(simulation__switches_drop),
+		cmocka_unit_test(simulation__sockets_drop),
+		cmocka_unit_test(simulation__cpus_take_time),
+		cmocka_unit_test(simulation__a_dead_rank_is_named),
+		cmocka_unit_test(simulation__a_path_that_loses_long_ones),
+		cmocka_unit_test(simulation__many_ranks),
+	};
+
+	return cmocka_run_group_tests_name("simulation", tests, NULL, NULL);
+}
