@@ -188,7 +188,7 @@ static int take_all(struct simulate_options *options, uint64_t *numbers,
 static int take_cost(struct simulate_options *options,
 		     struct virtual_cost *cost, struct failure *failure)
 {
-	uint64_t numbers[3];
+	uint64_t numbers[3] = { 0 };
 	int error =
 		take_all(options, numbers, 3, "CALL:DATAGRAM:BYTE", failure);
 
@@ -223,7 +223,7 @@ static int take_noise(struct simulate_options *options, struct failure *failure)
 {
 	struct simulation_options *simulation = &options->simulation;
 	const char *text = options->reader.value;
-	uint64_t numbers[2];
+	uint64_t numbers[2] = { 0 };
 
 	for (;;) {
 		if (!take_numbers(&text, TIME_NS_MAX, numbers, 2) ||
@@ -270,7 +270,7 @@ static int take_event(struct simulate_options *options,
 static int take_long_loss(struct simulate_options *options,
 			  struct failure *failure)
 {
-	uint64_t numbers[2];
+	uint64_t numbers[2] = { 0 };
 	int error = take_all(options, numbers, 2, "RANK:BYTES", failure);
 
 	if (error)
