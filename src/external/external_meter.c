@@ -340,10 +340,11 @@ static void set_rates(struct external *external, uint64_t now_ns)
 	/* 5 is the least of which READ_ALONE() is above 0. */
 	rates.both = MAX(5, (uint64_t)((double)bytes * 1e9 /
 				       (double)(now_ns - since_ns)));
-	/* In turns, it does one thing alone most of the time. */
+	/* An arm is as busy with one as with both. */
 	rates.write = rates.both;
-	rates.read = external->plan.batch_count == 1 ? rates.both
-						     : READ_ALONE(rates.both);
+	rates.read = external_request_has_arm(&external->request)
+			     ? rates.both
+			     : READ_ALONE(rates.both);
 	external_predict(external, &rates);
 	count_elapsed(meter, moved, now_ns);
 }

@@ -53,6 +53,9 @@ up()
 	fi
 	# Direct: the page cache of the image would be our memory.
 	device=$(losetup --direct-io=on --find --show "$backing")
+	# What is longer would be two requests of QEMU's.
+	[ "$backing" = "$name.image" ] ||
+		echo 1024 >"/sys/block/${device#/dev/}/queue/max_sectors_kb"
 	mkfs.ext4 -q "$device"
 	mkdir -p "$name" "$folder"
 	mount "$device" "$name"
