@@ -64,6 +64,7 @@ static unsigned place_of(const struct step *step, unsigned node)
 {
 	const struct exchange_grid *grid = step->grid;
 
+	assert(grid->shape.full_rows > 0); /* columns are no more than nodes */
 	return step == &grid->row ? grid_row_place(&grid->shape, node)
 				  : grid_column_place(&grid->shape, node);
 }
