@@ -19,11 +19,9 @@ int exchange_peers_init(struct exchange *exchange, uint64_t now_ns)
 	exchange->totals = calloc(EXCHANGE_ANNOUNCED * told * told + 1,
 				  sizeof(*exchange->totals));
 	exchange->peers = calloc(count, sizeof(void *));
-	if (!exchange->peers || !exchange->totals)
-		return -ENOMEM;
-	for (unsigned node = 0; node < count; node++)
+	for (unsigned node = 0; exchange->peers && node < count; node++)
 		exchange->peers[node] = &exchange->nobody;
-	return 0;
+	return exchange->peers && exchange->totals ? 0 : -ENOMEM;
 }
 
 void exchange_peers_fini(struct exchange *exchange)

@@ -125,6 +125,22 @@ case_failures()
 	simulate --nodes=8 --pause=3:0:500 --deadline=1
 }
 
+# Whatever there is no memory for, the program says so and ends.
+case_little_memory()
+{
+	local limit
+
+	for limit in {45500..54500..300}; do
+		# shellcheck disable=SC2016 # expanded by the inner shell
+		expect_status 5 bash -c 'ulimit -v "$1" && exec "${@:2}"' \
+			- "$limit" "$PROBE" simulate --nodes=64 --message=20000 \
+			>out 2>err
+		expect_one_line err
+		expect_match '^blinkprobe: memory: Out of memory$' err
+		expect_empty out
+	done
+}
+
 case_refusals()
 {
 	expect_refused 2 '^--nodes: is missing' simulate
@@ -159,5 +175,10 @@ check simulate_seeds case_seeds
 check simulate_trace case_trace
 check simulate_join case_join
 check simulate_failures case_failures
+if [ -n "$SANITIZED" ]; then
+	skip simulate_little_memory "the sanitizer itself needs more"
+else
+	check simulate_little_memory case_little_memory
+fi
 check simulate_refusals case_refusals
 finish

@@ -98,7 +98,8 @@ static void fill_message_state(const struct udp *x, unsigned node,
 	const struct udp_peer *peer = x->peers[node];
 
 	status->round = x->rounds_handed_over;
-	status->segment_bytes = peer->segment_bytes;
+	/* Also if there was no memory for a peer of its own. */
+	status->segment_bytes = x->segment_bytes[node];
 	status->sent_bytes = peer->out.sent_bytes;
 	if (x->base.is_prepared && x->base.peers[node]->meets) {
 		status->flags |= UDP_STATUS_READY;
