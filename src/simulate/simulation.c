@@ -483,10 +483,13 @@ static int find_failure(const struct simulation *simulation, int error,
 					   "rank %u has got other bytes than "
 					   "were sent to it",
 					   i);
-		if (error == -ETIME && simulation->ranks[i].ended_ns == 0)
+		if (simulation->ranks[i].ended_ns == 0)
 			return failure_set(failure, EXIT_PEER, NULL, 0,
-					   "rank %u has not ended after an "
-					   "hour of its time",
+					   error == -ETIME
+						   ? "rank %u has not ended "
+						     "after an hour of its time"
+						   : "rank %u died before it "
+						     "ended",
 					   i);
 	}
 	return 0;

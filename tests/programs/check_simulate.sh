@@ -121,6 +121,10 @@ case_failures()
 		--nodes=8 --kill=3:0
 	expect_refused 4 '^rank 2 \(10.0.0.3:7300\): nothing that it sent has' \
 		simulate --nodes=8 --message=9000 --lose-long=2:1000 --deadline=1
+	expect_refused 4 '^rank . \(10.0.0..:7300\): has not come' \
+		simulate --nodes=2 --lose-long=0:0 --deadline=1
+	expect_refused 4 '^rank 0 died before it ended' \
+		simulate --nodes=2 --kill=0:0 --kill=1:0
 	# A pause that is shorter than the deadline is no failure.
 	simulate --nodes=8 --pause=3:0:500 --deadline=1
 }
@@ -162,6 +166,8 @@ case_refusals()
 		--nodes=2 --send-cost=1:2:3:4
 	expect_refused 2 '^--noise=0:1: not COUNT:NS' simulate --nodes=2 \
 		--noise=0:1
+	expect_refused 2 '^--noise=10:50000000,1:500000000: leaves a CPU no' \
+		simulate --nodes=2 --noise=10:50000000,1:500000000
 	expect_refused 2 '^--slow: no CPU computes in no time' simulate \
 		--nodes=2 --slow=1:0
 	expect_refused 2 '^--nodes: there is no rank 2' simulate --nodes=2 \

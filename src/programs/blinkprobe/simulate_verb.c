@@ -223,7 +223,7 @@ static int take_noise(struct simulate_options *options, struct failure *failure)
 {
 	struct simulation_options *simulation = &options->simulation;
 	const char *text = options->reader.value;
-	uint64_t numbers[2] = { 0 };
+	uint64_t numbers[2] = { 0 }, taken_ns = 0;
 
 	for (;;) {
 		if (!take_numbers(&text, TIME_NS_MAX, numbers, 2) ||
@@ -237,6 +237,11 @@ static int take_noise(struct simulate_options *options, struct failure *failure)
 				.gap_ns = TIME_NS_MAX / numbers[0],
 				.length_ns = numbers[1],
 			};
+		/* Or nothing that a rank computes would end. */
+		taken_ns += numbers[0] * numbers[1];
+		if (taken_ns >= TIME_NS_MAX)
+			return options_refuse(&options->reader, failure,
+					      "leaves a CPU no time");
 		if (*text == '\0')
 			return 0;
 		text++;
@@ -277,7 +282,9 @@ static int take_long_loss(struct simulate_options *options,
 		return error;
 	options->rank_max = MAX(options->rank_max, (unsigned)numbers[0]);
 	options->simulation.network.long_loss_host = (unsigned)numbers[0];
-	options->simulation.network.long_loss_bytes = (uint32_t)numbers[1];
+	/* 0 would be no loss; and none has a single byte. */
+	options->simulation.network.long_loss_bytes =
+		(uint32_t)MAX(1, numbers[1]);
 	return 0;
 }
 
