@@ -125,6 +125,74 @@ static void external_model__different_disks(void **state)
 		    20 * spilled + 10 * (8 * GB - spilled) + 4 * GB);
 }
 
+/* --- a disk with an arm -----------------------------------------------------
+ */
+
+static void external_rates__of_an_arm(void **state)
+{
+	struct external_rates rates = { 0 };
+
+	(void)state;
+	assert_int_equal(external_rates_seek_bytes(&rates), 0);
+	assert_false(external_rates_apart(&rates));
+	rates.requests = 150;
+	assert_int_equal(external_rates_seek_bytes(&rates), 1000000);
+	assert_false(external_rates_apart(&rates));
+	rates.read = rates.write = GB;
+	rates.both = 2 * GB - 1;
+	assert_int_equal(external_rates_seek_bytes(&rates), GB / 150);
+	assert_false(external_rates_apart(&rates));
+	rates.both = 2 * GB;
+	assert_true(external_rates_apart(&rates));
+	rates.requests = rates.write = INT64_MAX;
+	assert_int_equal(external_rates_seek_bytes(&rates), 0);
+	assert_false(external_rates_apart(&rates));
+}
+
+static void predict_arm(const struct external_request *arm, uint64_t both)
+{
+	const struct external_rates rates = {
+		.read = GB / 10,
+		.write = GB / 10,
+		.both = both,
+		.requests = 100,
+	};
+	struct external_plan arm_plan;
+
+	assert_int_equal(external_plan_make(&arm_plan, arm), 0);
+	external_model_forecast(&forecast, &arm_plan, arm, &rates);
+}
+
+/* It reads or writes: how fast it does both at once changes nothing. */
+static void external_model__an_arm_seeks(void **state)
+{
+	struct external_request arm = request;
+	const struct pass_forecast *runs = &forecast.passes[EXTERNAL_RUNS];
+	uint64_t ns;
+
+	(void)state;
+	arm.seek_bytes = MIB;
+	/* Two ranks do not take turns, and seek to each request. */
+	arm.ranks = (struct external_ranks){ .rank_count = 2,
+					     .taker_count = 1,
+					     .own_records = arm.record_count,
+					     .part_records = arm.record_count };
+	predict_arm(&arm, GB / 10);
+	ns = runs->ns;
+	assert_true(runs->seeks > 0);
+	assert_int_equal(runs->seeks_ns / (GB / 100), runs->seeks);
+	predict_arm(&arm, GB / 20);
+	assert_int_equal(runs->ns, ns);
+	/* A key that is read by itself is one, too. */
+	arm = request;
+	arm.seek_bytes = MIB;
+	arm.shape = (struct record_shape)RECORD_SHAPE_OF_SLICE(MIB, 0, 10);
+	arm.record_count = 8 * GB / MIB;
+	predict_arm(&arm, GB / 10);
+	assert_int_equal(runs->seeks, arm.record_count);
+	assert_true(runs->ns >= arm.record_count * (GB / 100));
+}
+
 /* --- ranks -----------------------------------------------------------------
  */
 
@@ -232,6 +300,8 @@ int main(void)
 		cmocka_unit_test(external_model__reads_alone_may_be_faster),
 		cmocka_unit_test(external_model__a_fast_disk_waits_for_threads),
 		cmocka_unit_test(external_model__different_disks),
+		cmocka_unit_test(external_rates__of_an_arm),
+		cmocka_unit_test(external_model__an_arm_seeks),
 		cmocka_unit_test(external_model__a_slow_link_limits),
 		cmocka_unit_test(external_model__a_fast_link_does_not),
 		cmocka_unit_test(external_model__no_link_without_ranks),

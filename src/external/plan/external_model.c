@@ -31,13 +31,17 @@ bool external_rates_apart(const struct external_rates *rates)
 	       rates->both - rates->read >= rates->write;
 }
 
-static double disk_ns(const struct external_rates *rates, double read_bytes,
-		      double written_bytes)
+static double disk_ns(const struct external_rates *rates, bool has_arm,
+		      double read_bytes, double written_bytes)
 {
 	double together = MIN(read_bytes, written_bytes);
 
+	/* An arm reads or writes.  The rate of both at once has its seeks in
+	 * it, and these are counted by themselves. */
+	if (has_arm)
+		together = 0;
 	/* Neither disk waits for the other. */
-	if (external_rates_apart(rates))
+	else if (external_rates_apart(rates))
 		return NS_PER_S * MAX(read_bytes / (double)rates->read,
 				      written_bytes / (double)rates->write);
 	return NS_PER_S * (2 * together / (double)rates->both +
@@ -89,7 +93,7 @@ static double storage_ns(const struct external_ranks *ranks, double size,
 	return ns;
 }
 
-/* A small read, or the way to another place. */
+/* What a small read takes, or a seek. */
 static double request_ns(const struct external_rates *rates)
 {
 	double least =
@@ -100,28 +104,28 @@ static double request_ns(const struct external_rates *rates)
 		       : least;
 }
 
-/* How often a pass has to wait for another place: for each read of a run, and,
- * where an arm serves reads and writes at once, for each request. */
+/* How often a pass has to wait for another place: for each read of a run; and,
+ * where the disk has an arm, for each key that is read by itself, and for each
+ * request of a pass that reads and writes at once. */
 static double count_seeks(const struct external_plan *plan,
 			  const struct external_request *request,
-			  enum external_pass number, bool in_turns,
+			  enum external_pass number,
 			  const struct pass_bytes *bytes)
 {
+	bool in_turns = number == EXTERNAL_RUNS ? plan->batch_count == 1
+						: plan->piece_areas == 1;
 	double seeks = 0;
 
 	if (number != EXTERNAL_RUNS)
 		seeks = bytes->read / (double)MAX(1, plan->read_bytes);
-	if (external_request_has_arm(request) && !in_turns)
+	if (!external_request_has_arm(request))
+		return seeks;
+	if (number == EXTERNAL_RUNS && plan->way == EXTERNAL_BY_KEYS)
+		seeks = (double)request->record_count;
+	if (!in_turns)
 		seeks += 2 * MIN(bytes->read, bytes->written) /
 			 (double)plan->output_chunk_bytes;
 	return seeks;
-}
-
-static double in_turns_ns(const struct external_rates *rates, double read,
-			  double written)
-{
-	return NS_PER_S *
-	       (read / (double)rates->read + written / (double)rates->write);
 }
 
 static void forecast_pass(struct external_forecast *forecast,
@@ -134,9 +138,7 @@ static void forecast_pass(struct external_forecast *forecast,
 	struct pass_forecast *pass = &forecast->passes[number];
 	double ns[EXTERNAL_LIMITS] = { 0 }, seeks_ns, shared_ns = 0;
 	double read = bytes->read, written = bytes->written;
-	bool in_turns = number == EXTERNAL_RUNS ? plan->batch_count == 1
-						: plan->piece_areas == 1;
-	double seeks = count_seeks(plan, request, number, in_turns, bytes);
+	double seeks = count_seeks(plan, request, number, bytes);
 
 	pass->name = external_pass_name(number);
 	pass->read_bytes = (uint64_t)bytes->read;
@@ -152,8 +154,8 @@ static void forecast_pass(struct external_forecast *forecast,
 			storage_ns(&request->ranks, request->shape.size, rates,
 				   number == EXTERNAL_RUNS ? &read : &written);
 	ns[EXTERNAL_DISK] =
-		MAX(shared_ns, (in_turns ? in_turns_ns(rates, read, written)
-					 : disk_ns(rates, read, written)) +
+		MAX(shared_ns, disk_ns(rates, external_request_has_arm(request),
+				       read, written) +
 				       seeks_ns);
 	/* Threads wait for small reads, too. */
 	ns[EXTERNAL_CPU] =
@@ -175,8 +177,8 @@ static uint64_t fill_ns(const struct external_plan *plan,
 	double bytes = (double)plan->batch.capacity * request->shape.size;
 
 	/* A disk may read faster alone than it reads and writes together:
-	 * nothing is lost then.  Turns have been counted. */
-	if (rates->both <= rates->read || plan->batch_count == 1)
+	 * nothing is lost then.  An arm does one or the other. */
+	if (rates->both <= rates->read || external_request_has_arm(request))
 		return 0;
 	return (uint64_t)MIN(PASS_NS_MAX, bytes * NS_PER_S *
 						  (1 / (double)rates->read -

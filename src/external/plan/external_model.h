@@ -6,10 +6,10 @@
  * what is written; it does so together faster than one after the other, and
  * what is left of one alone goes at that one's rate.  Where both at once are as
  * fast as each alone, added up, these are different disks, and the longer one
- * counts.  A pass that reads and writes in turns (external_plan.h) takes the
- * sum of both times.  What lies elsewhere takes a request's time more; where
- * that is the way of an arm, so does each request of a pass that reads and
- * writes at once.
+ * counts.  Of a disk with an arm the sum of both times counts.  A read of
+ * another place takes the time of a small read more; on a disk with an arm, so
+ * does each request of a pass that does not read and write in turns
+ * (external_plan.h).
  *
  * Ranks that merge together send each other the blocks of their runs in the
  * last pass (external_rank.h): of what a rank has and of what it gets, all but
@@ -38,8 +38,9 @@ struct external_rates {
 	uint64_t requests;
 };
 
-/* What a disk brings while it serves one more small read, 0: not known; a disk
- * of unknown rate has an arm. */
+/* Bytes that the disk reads in order in the time of one small read; 0: that is
+ * not known.  If the rate of reading is not known, it is supposed to be that of
+ * a disk with an arm. */
 uint64_t external_rates_seek_bytes(const struct external_rates *rates);
 
 /* Both at once are as fast as each alone, added up: what is read and what is
