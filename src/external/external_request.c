@@ -137,27 +137,6 @@ static int choose_workers(struct external_request *request,
 	return error;
 }
 
-/* Where each read costs a way, two merges of few runs, by large reads, may take
- * less than one of all. */
-static void merge_fewer(struct external_request *request,
-			struct external_plan *plan)
-{
-	struct external_request tried = *request;
-	struct external_plan fewer;
-
-	/* Not of a stream, which has no number of runs yet. */
-	if (plan->run_count == 0 || request->runs_max > 0 ||
-	    request->seek_bytes < EXTERNAL_ARM_BYTES)
-		return;
-	for (tried.runs_max = 2;
-	     (uint64_t)tried.runs_max * tried.runs_max < plan->run_count;)
-		tried.runs_max++;
-	if (external_plan_make(&fewer, &tried) < 0 || fewer.cost >= plan->cost)
-		return;
-	*plan = fewer;
-	*request = tried;
-}
-
 static bool suffices(struct external_request *request, uint64_t memory_bytes)
 {
 	struct external_plan plan;
@@ -272,17 +251,44 @@ static int leave_room(struct external_request *request,
 		format_size_down(available, request->available_bytes));
 }
 
+/* Where each read costs a seek, two merges of few runs, by large reads, may
+ * take less than one of all. */
+static void merge_fewer(struct external_request *request,
+			struct external_plan *plan)
+{
+	struct external_request tried = *request;
+	struct external_plan fewer;
+
+	/* A stream has no number of runs yet, and ranks agree on the runs of
+	 * their merge. */
+	if (plan->run_count == 0 || request->runs_max > 0 ||
+	    request->ranks.rank_count > 1 ||
+	    request->seek_bytes < EXTERNAL_ARM_BYTES)
+		return;
+	for (tried.runs_max = 2;
+	     (uint64_t)tried.runs_max * tried.runs_max < plan->run_count;)
+		tried.runs_max++;
+	if (external_plan_make(&fewer, &tried) < 0 ||
+	    fewer.cost >= plan->cost || !fits(&tried, &fewer))
+		return;
+	*plan = fewer;
+	*request = tried;
+}
+
 int external_request_plan(struct external_request *request,
 			  const struct external_config *config,
 			  struct external_plan *plan, struct failure *failure)
 {
 	unsigned workers = request->worker_count;
+	int error = 0;
 
 	if (choose_workers(request, plan) < 0)
 		return refuse_memory(request, config, failure);
-	merge_fewer(request, plan);
-	if (fits(request, plan))
-		return 0;
-	request->worker_count = workers;
-	return leave_room(request, plan, failure);
+	if (!fits(request, plan)) {
+		request->worker_count = workers;
+		error = leave_room(request, plan, failure);
+	}
+	if (error == 0)
+		merge_fewer(request, plan);
+	return error;
 }

@@ -101,9 +101,13 @@ static void check_sizes(const struct external_plan *plan,
 {
 	uint64_t block_bytes =
 		(uint64_t)plan->block_records * request->shape.size;
+	bool has_arm = external_request_has_arm(request);
+	bool may_turn = has_arm && !external_request_is_stream(request);
 
-	assert_true(plan->batch_count >= 2);
-	assert_in_range(plan->piece_areas, 1, 2);
+	assert_true(plan->batch_count >= (may_turn ? 1 : 2));
+	assert_int_equal(plan->piece_areas, has_arm ? 1 : 2);
+	assert_true(plan->free_batches >= 1 &&
+		    plan->free_batches <= plan->batch_count);
 	assert_true(plan->block_records > 0);
 	assert_true(plan->run_chunk_bytes > 0 && block_bytes > 0 &&
 		    plan->run_chunk_bytes % block_bytes == 0);
@@ -147,8 +151,10 @@ static void external_plan__parts_fit(void **state)
 	for (unsigned turn = 0; turn < 400; turn++) {
 		struct external_request request = random_request();
 		struct external_plan plan = { 0 };
-		int error = external_plan_make(&plan, &request);
+		int error;
 
+		request.seek_bytes = turn % 4 == 0 ? MIB : 0;
+		error = external_plan_make(&plan, &request);
 		if (error) {
 			assert_int_equal(error, -ENOMEM);
 			continue;
@@ -441,6 +447,37 @@ static void external_plan__an_arm_takes_turns(void **state)
 	assert_true(arm.batch_count > 1);
 }
 
+/* Small reads from anywhere take so long that runs are merged twice, unless
+ * scratch files, which are memory, have no room for that. */
+static void external_request_plan__merges_twice_for_an_arm(void **state)
+{
+	const struct external_request request =
+		request_of(100, 8 * GB, 70 * MIB);
+	struct external_request tried = request;
+	struct external_plan once, twice;
+
+	(void)state;
+	tried.seek_bytes = MIB;
+	tried.worker_count = 1;
+	assert_int_equal(external_plan_make(&once, &tried), 0);
+	assert_int_equal(once.merge_count, 0);
+	assert_int_equal(choose(&tried, &twice), 0);
+	assert_true(twice.merge_count > 0);
+	assert_true(twice.cost < once.cost);
+	assert_true(twice.read_bytes > 4 * once.read_bytes);
+	assert_true((uint64_t)tried.runs_max * tried.runs_max >=
+		    twice.run_count);
+	/* The files of one merge fit, with those of two they do not. */
+	tried = request;
+	tried.seek_bytes = MIB;
+	tried.worker_count = 1;
+	tried.available_bytes = tried.memory_bytes + once.scratch_bytes;
+	assert_true(twice.scratch_bytes > once.scratch_bytes);
+	assert_int_equal(choose(&tried, &twice), 0);
+	assert_int_equal(twice.merge_count, 0);
+	assert_int_equal(tried.memory_bytes, request.memory_bytes);
+}
+
 static void external_plan_piece_records__halves_a_lone_one(void **state)
 {
 	struct external_request request = request_of(100, GB, 100 * MB);
@@ -592,6 +629,8 @@ int main(void)
 		cmocka_unit_test(external_request_plan__all_that_are_given),
 		cmocka_unit_test(external_request_plan__no_merges_for_threads),
 		cmocka_unit_test(external_plan__an_arm_takes_turns),
+		cmocka_unit_test(
+			external_request_plan__merges_twice_for_an_arm),
 		cmocka_unit_test(
 			external_plan_piece_records__halves_a_lone_one),
 	};
