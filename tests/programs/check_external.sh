@@ -61,12 +61,13 @@ case_shapes()
 # Requests of an eighth of a MiB would cost its arm as much as those of a whole.
 case_an_arm()
 {
-	local arguments=(in -o out -S 100M --explain --io=direct)
+	local arguments=(in -o out -S 100M --explain --io=direct) rates
 
 	make_in
 	truncate -s 2G in
 	expect_sorted "${arguments[@]}" "$ARM"
 	expect_match '^threads +1 reads?, and as many' "$STDOUT"
+	expect_match '^limits .*by the disk, which has an arm' "$STDOUT"
 	expect_match '^memory .*: 1 batch, in turns, of ' "$STDOUT"
 	expect_match '^pieces .*, read and written in turns$' "$STDOUT"
 	expect_match '^ +serves 150 small reads a second from anywhere$' "$STDOUT"
@@ -75,7 +76,10 @@ case_an_arm()
 	expect_sorted "${arguments[@]}" --disk-rates=1G:1G:1G:100000
 	expect_match '^threads +2 read, and as many' "$STDOUT"
 	expect_match '^pieces .* from each run$' "$STDOUT"
-	expect_refused 2 "--disk-rates: 'x:1:1'" --disk-rates=x:1:1
+	for rates in x:1:1 1:1 0:1:1 1:1:1: 1:1:1:0 1:1:1:1: 1:1:1:1:1; do
+		expect_refused 2 "--disk-rates: '$rates'" --disk-rates="$rates"
+	done
+	expect_sorted "${arguments[@]}" --disk-rates=1:1:1
 }
 
 # The key is at the end of the record.

@@ -23,9 +23,9 @@ int disk_probe(const struct input *input, struct scratch *scratch,
 	       struct failure *failure);
 
 /* How many small reads from anywhere in the largest file of the input its disk
- * serves in a second, 8 under way: 64 of them, or what a quarter of a second
- * brings.  0: they cannot be measured, or the input is not read past the page
- * cache. */
+ * serves in a second, 8 under way: 64 of them, or as many as it serves in 0.3
+ * s.  0: they cannot be measured, or the input is not read past the page cache.
+ */
 uint64_t disk_probe_requests(const struct input *input);
 
 #endif /* DISK_PROBE_H */

@@ -39,6 +39,7 @@ static const char *describe_source(const char *source)
 		{ "quota", "the CPU quota of its control group" },
 		{ "input", "the size of the input" },
 		{ "memory", "the memory" },
+		{ "disk", "the disk, which has an arm" },
 		{ "scratch files", "its scratch files, which are memory" },
 	};
 

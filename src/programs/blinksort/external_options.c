@@ -49,19 +49,20 @@ int external_options_rates(struct options_reader *reader,
 	struct external_rates *rates = &options->config.rates;
 	uint64_t *targets[] = { &rates->read, &rates->write, &rates->both,
 				&rates->requests };
+	const unsigned most = ARRAY_LEN(targets);
 	const char *value = reader->value;
-	bool ends = false;
+	bool is_last = false;
 
-	for (unsigned i = 0; i < ARRAY_LEN(targets) && !ends; i++) {
+	for (unsigned i = 0; !is_last; i++) {
 		char text[32];
 		size_t length = strcspn(value, ":");
 
 		snprintf(text, sizeof(text), "%.*s",
 			 (int)MIN(length, sizeof(text)), value);
-		ends = value[length] == '\0';
+		is_last = value[length] == '\0';
 		if (length >= sizeof(text) ||
 		    parse_size(text, 1, INT64_MAX, targets[i]) < 0 ||
-		    (ends && i < 2) || (!ends && i == 3))
+		    (is_last ? i + 2 < most : i + 1 == most))
 			return options_refuse(
 				reader, failure,
 				"not three sizes, such as 700M:1400M:1300M, or "

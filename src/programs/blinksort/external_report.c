@@ -18,13 +18,12 @@
 
 void external_report_rates(const struct external_rates *rates)
 {
-	if (rates->both == 0)
+	if (rates->both == 0) {
 		printf(", \"disk_rates\": null");
-	else
+	} else {
 		printf(", \"disk_rates\": {\"read\": %" PRIu64
 		       ", \"write\": %" PRIu64 ", \"both\": %" PRIu64,
 		       rates->read, rates->write, rates->both);
-	if (rates->both > 0) {
 		format_json_number(stdout, "requests", rates->requests > 0,
 				   rates->requests);
 		putchar('}');
