@@ -609,10 +609,10 @@ static int plan_counts(struct external_plan *plan,
 /*
  * One is filled and emptied in turns; of several, one is filled while another
  * one is emptied.  Of n batches all but one or two keep their records, so more
- * than 32 would keep 3 to 6 % of the
- * memory more, in runs of half the length.  A number that is not among these
- * would spill less than the next lower one by a tenth of the memory at most (5
- * in place of 4), and by a twenty-fifth from 16 on.
+ * than 32 would keep 3 to 6 % of the memory more, in runs of half the length. A
+ * number that is not among these would spill less than the next lower one by a
+ * tenth of the memory at most (5 in place of 4), and by a twenty-fifth from 16
+ * on.
  */
 static const unsigned batch_counts[] = { 1, 2, 3, 4, 6, 8, 12, 16, 24, 32 };
 

@@ -96,14 +96,15 @@ struct external_request {
 	/* If all scratch files are memory: what is available for them and
 	 * memory_bytes together; else 0. */
 	uint64_t available_bytes;
-	/* What the disk would bring in the time of its way to another place; 0:
-	 * that is not known, and little. */
+	/* Bytes that the disk would read in the time of a seek; 0: they are not
+	 * known, and few. */
 	uint64_t seek_bytes;
 	/* What is read and what is written are on different disks. */
 	bool reads_apart;
 };
 
-/* It would go to and fro between what is read and what is written. */
+/* The arm of the disk would go to and fro between what is read and what is
+ * written. */
 static inline bool
 external_request_has_arm(const struct external_request *request)
 {
