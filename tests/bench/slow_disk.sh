@@ -86,13 +86,18 @@ run()
 
 down()
 {
-	local name device
+	local name device pid
 
 	for name; do
 		device=$(findmnt -n -o SOURCE "$name") || true
 		umount "$name" 2>/dev/null || umount --lazy "$name" || true
 		[ -z "$device" ] || losetup --detach "$device"
-		[ ! -e "$name.pid" ] || kill "$(cat "$name.pid")"
+		if [ -e "$name.pid" ]; then
+			pid=$(cat "$name.pid")
+			kill "$pid"
+			# NAME.arm is mounted until it has ended.
+			tail --pid="$pid" -f /dev/null
+		fi
 		rm -f "$name.image" "$name.arm"
 		rmdir "$name"
 	done
