@@ -239,6 +239,14 @@ class Figures(Folder):
         found = machine_profile.read(self.folder)
         self.assertIn(("blinksort --disk-rates", "700M:500M:900M"),
                       headline_figures.rows(found))
+        # With the small reads of a disk with an arm.
+        for requests, more in ((110, ":110"), (20000, "")):
+            self.write(*lines, measure("disk", "randread", [requests * 4096],
+                                       transfer_bytes=4096))
+            found = machine_profile.read(self.folder)
+            self.assertIn(
+                ("blinksort --disk-rates", f"700M:500M:900M{more}"),
+                headline_figures.rows(found))
         self.write(*lines[:2])
         self.assertIsNone(machine_profile.read(self.folder).stream_rates)
 
