@@ -312,6 +312,22 @@ static bool has_touched_memory(const struct external *external, uint64_t read)
 			       external->request.shape.size;
 }
 
+/* In turns the disk reads alone as fast as it moves anything.  Another disk with
+ * an arm is known by what it brought before anything was written: it is slower
+ * than memory that is touched for the first time. */
+static uint64_t read_alone(const struct external *external, uint64_t both)
+{
+	const struct external_meter *meter = &external->meter;
+	double alone = (double)meter->alone_bytes * 1e9 /
+		       (double)MAX(1, meter->alone_ns);
+
+	if (external->plan.batch_count == 1)
+		return both;
+	if (!external_request_has_arm(&external->request) || alone < 1)
+		return READ_ALONE(both);
+	return MIN(both, (uint64_t)alone);
+}
+
 /*
  * Two seconds in which the run reads and writes tell the disk's rates.  While
  * it touches memory for the first time these are too low, since a virtual
@@ -340,11 +356,8 @@ static void set_rates(struct external *external, uint64_t now_ns)
 	/* 5 is the least of which READ_ALONE() is above 0. */
 	rates.both = MAX(5, (uint64_t)((double)bytes * 1e9 /
 				       (double)(now_ns - since_ns)));
-	/* An arm is as busy with one as with both. */
 	rates.write = rates.both;
-	rates.read = external_request_has_arm(&external->request)
-			     ? rates.both
-			     : READ_ALONE(rates.both);
+	rates.read = read_alone(external, rates.both);
 	external_predict(external, &rates);
 	count_elapsed(meter, moved, now_ns);
 }
@@ -387,6 +400,10 @@ static void serve(struct external *external)
 	if (now_ns < meter->next_ns)
 		return;
 	meter->next_ns = now_ns + PROGRESS_NS;
+	if (spilled_bytes(external) == 0) {
+		meter->alone_bytes = look(external).read_bytes;
+		meter->alone_ns = now_ns - meter->pass_begin_ns;
+	}
 	if (external->config->rates.read == 0 && !meter->has_rates &&
 	    external->reading.kind != READING_STREAMS &&
 	    meter->pass == EXTERNAL_RUNS && spilled_bytes(external) > 0)

@@ -59,6 +59,8 @@ struct external_meter {
 	uint64_t next_ns; /* tell progress no earlier */
 	uint64_t last_ns;
 	struct external_pace last;
+	/* Read before anything was spilled, in so long. */
+	uint64_t alone_bytes, alone_ns;
 	/* When the measuring of rates began; 0: they are not measured. */
 	uint64_t rates_begin_ns, rates_begin_bytes;
 	bool has_touched; /* all of the memory */

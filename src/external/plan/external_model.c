@@ -31,14 +31,12 @@ bool external_rates_apart(const struct external_rates *rates)
 	       rates->both - rates->read >= rates->write;
 }
 
-static double disk_ns(const struct external_rates *rates, bool has_arm,
+static double disk_ns(const struct external_rates *rates, bool in_turns,
 		      double read_bytes, double written_bytes)
 {
 	double together = MIN(read_bytes, written_bytes);
 
-	/* An arm reads or writes.  The rate of both at once has its seeks in
-	 * it, and these are counted by themselves. */
-	if (has_arm)
+	if (in_turns)
 		together = 0;
 	/* Neither disk waits for the other. */
 	else if (external_rates_apart(rates))
@@ -105,27 +103,18 @@ static double request_ns(const struct external_rates *rates)
 }
 
 /* How often a pass has to wait for another place: for each read of a run; and,
- * where the disk has an arm, for each key that is read by itself, and for each
- * request of a pass that reads and writes at once. */
+ * where the disk has an arm, for each key that is read by itself.  The rate of
+ * both ways at once has the seeks between these in it. */
 static double count_seeks(const struct external_plan *plan,
 			  const struct external_request *request,
 			  enum external_pass number,
 			  const struct pass_bytes *bytes)
 {
-	bool in_turns = number == EXTERNAL_RUNS ? plan->batch_count == 1
-						: plan->piece_areas == 1;
-	double seeks = 0;
-
 	if (number != EXTERNAL_RUNS)
-		seeks = bytes->read / (double)MAX(1, plan->read_bytes);
-	if (!external_request_has_arm(request))
-		return seeks;
-	if (number == EXTERNAL_RUNS && plan->way == EXTERNAL_BY_KEYS)
-		seeks = (double)request->record_count;
-	if (!in_turns)
-		seeks += 2 * MIN(bytes->read, bytes->written) /
-			 (double)plan->output_chunk_bytes;
-	return seeks;
+		return bytes->read / (double)MAX(1, plan->read_bytes);
+	if (plan->way == EXTERNAL_BY_KEYS && external_request_has_arm(request))
+		return (double)request->record_count;
+	return 0;
 }
 
 static void forecast_pass(struct external_forecast *forecast,
@@ -138,6 +127,8 @@ static void forecast_pass(struct external_forecast *forecast,
 	struct pass_forecast *pass = &forecast->passes[number];
 	double ns[EXTERNAL_LIMITS] = { 0 }, seeks_ns, shared_ns = 0;
 	double read = bytes->read, written = bytes->written;
+	bool in_turns = number == EXTERNAL_RUNS ? plan->batch_count == 1
+						: plan->piece_areas == 1;
 	double seeks = count_seeks(plan, request, number, bytes);
 
 	pass->name = external_pass_name(number);
@@ -153,14 +144,13 @@ static void forecast_pass(struct external_forecast *forecast,
 		shared_ns =
 			storage_ns(&request->ranks, request->shape.size, rates,
 				   number == EXTERNAL_RUNS ? &read : &written);
-	ns[EXTERNAL_DISK] =
-		MAX(shared_ns, disk_ns(rates, external_request_has_arm(request),
-				       read, written) +
-				       seeks_ns);
-	/* Threads wait for small reads, too. */
+	ns[EXTERNAL_DISK] = MAX(
+		shared_ns, disk_ns(rates, in_turns, read, written) + seeks_ns);
+	/* Threads wait for small reads, too; for an arm they wait anyway. */
 	ns[EXTERNAL_CPU] =
-		cpu_ns(plan, request, MAX(bytes->read, bytes->written)) +
-		(number == EXTERNAL_RUNS ? 0 : seeks_ns);
+		cpu_ns(plan, request, MAX(bytes->read, bytes->written));
+	if (number != EXTERNAL_RUNS && !external_request_has_arm(request))
+		ns[EXTERNAL_CPU] += seeks_ns;
 	if (rates->link > 0)
 		ns[EXTERNAL_LINK] =
 			NS_PER_S * bytes->sent / (double)rates->link;
@@ -177,8 +167,8 @@ static uint64_t fill_ns(const struct external_plan *plan,
 	double bytes = (double)plan->batch.capacity * request->shape.size;
 
 	/* A disk may read faster alone than it reads and writes together:
-	 * nothing is lost then.  An arm does one or the other. */
-	if (rates->both <= rates->read || external_request_has_arm(request))
+	 * nothing is lost then.  Turns have been counted. */
+	if (rates->both <= rates->read || plan->batch_count == 1)
 		return 0;
 	return (uint64_t)MIN(PASS_NS_MAX, bytes * NS_PER_S *
 						  (1 / (double)rates->read -

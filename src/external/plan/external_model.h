@@ -6,10 +6,9 @@
  * what is written; it does so together faster than one after the other, and
  * what is left of one alone goes at that one's rate.  Where both at once are as
  * fast as each alone, added up, these are different disks, and the longer one
- * counts.  Of a disk with an arm the sum of both times counts.  A read of
- * another place takes the time of a small read more; on a disk with an arm, so
- * does each request of a pass that does not read and write in turns
- * (external_plan.h).
+ * counts.  Of a pass that reads and writes in turns (external_plan.h) the sum
+ * of both times counts.  A read of another place takes the time of a small read
+ * more.
  *
  * Ranks that merge together send each other the blocks of their runs in the
  * last pass (external_rank.h): of what a rank has and of what it gets, all but
