@@ -312,9 +312,9 @@ static bool has_touched_memory(const struct external *external, uint64_t read)
 			       external->request.shape.size;
 }
 
-/* In turns the disk reads alone as fast as it moves anything.  Another disk with
- * an arm is known by what it brought before anything was written: it is slower
- * than memory that is touched for the first time. */
+/* In turns the disk reads alone as fast as it moves anything.  Another disk
+ * with an arm is known by what it brought before anything was written: it is
+ * slower than memory that is touched for the first time. */
 static uint64_t read_alone(const struct external *external, uint64_t both)
 {
 	const struct external_meter *meter = &external->meter;
