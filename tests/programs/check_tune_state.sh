@@ -509,6 +509,10 @@ stray()
 	trap end_strays EXIT
 	tune apply c-states=3
 	pid=$(holder_of state)
+	# It takes its name when apply has ended.
+	until grep -q '^blinktune-holder' "/proc/$pid/cmdline"; do
+		sleep 0.01
+	done
 	find state -type f ! -name lock -delete
 	cp -r tree kept
 }
