@@ -44,8 +44,8 @@ struct exchange_grid {
 	struct grid_shape shape;
 	bool passes_on; /* we stand in a complete row */
 	struct step row, column;
-	/* Of all that we send: to the row, and when that has it all, to the
-	 * column; owned. */
+	/* They tell of all that we send: to the row, and when that has it all,
+	 * to the column; owned. */
 	struct grid_part *parts;
 	/* The collective at hand does not go by the grid. */
 	bool is_direct;

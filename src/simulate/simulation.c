@@ -555,7 +555,8 @@ int simulation_run(const struct simulation_options *options,
 		error = outfile_open(&trace.file, trace.path, failure);
 	if (error == 0)
 		error = run(&simulation, figures, failure);
-	/* Of a run that has failed, too; then that failure is told. */
+	/* A run that has failed has a timeline, too; then that failure is told.
+	 */
 	if (trace.path && simulation.world.event_count > 0) {
 		struct failure other;
 		int written = write_trace(&simulation, &trace,

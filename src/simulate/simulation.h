@@ -31,7 +31,7 @@ struct simulation_options {
 	uint64_t seed;
 	uint64_t skew_ns; /* ranks begin within this */
 	struct virtual_network_options network;
-	/* Of all ranks' CPUs: .next_ns is drawn. */
+	/* These interrupt each rank's CPU; .next_ns is drawn. */
 	struct interruption noise[WORLD_INTERRUPTIONS_MAX / 2];
 	unsigned noise_count;
 	struct simulation_event pauses[WORLD_INTERRUPTIONS_MAX / 2];

@@ -63,7 +63,7 @@ struct world {
 		end_ns; /* no host may come to it; by world_init() UINT64_MAX */
 	unsigned live_count; /* hosts that have neither ended nor died */
 	int error;	     /* -errno: the world ends */
-	/* Of all events, in their order. */
+	/* They count all events, in the order of these. */
 	uint64_t event_count, digest;
 };
 

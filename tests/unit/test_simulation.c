@@ -177,7 +177,8 @@ static void simulation__all_bytes_arrive(void **state)
 		}
 }
 
-/* Of one rank to one other; half as fast a link takes nearly twice as long. */
+/* One rank sends to one other; half as fast a link takes nearly twice as long.
+ */
 static void simulation__a_link_takes_its_time(void **state)
 {
 	struct simulation_options options = usual();

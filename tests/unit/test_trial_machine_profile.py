@@ -239,7 +239,7 @@ class Figures(Folder):
         found = machine_profile.read(self.folder)
         self.assertIn(("blinksort --disk-rates", "700M:500M:900M"),
                       headline_figures.rows(found))
-        # With the small reads of a disk with an arm.
+        # A disk with an arm has its small reads, too.
         for requests, more in ((110, ":110"), (20000, "")):
             self.write(*lines, measure("disk", "randread", [requests * 4096],
                                        transfer_bytes=4096))

@@ -91,7 +91,8 @@ struct kept_giver {
 	uint8_t *last_key; /* of the batch's latest block, owned */
 	bool has_last_key;
 
-	/* Of even and of odd waves; before the writer is launched. */
+	/* One has even waves and one odd ones; they are set before the writer
+	 * is launched. */
 	struct slice slices[2];
 	/* The thread that writes has what follows. */
 	uint64_t written_bytes; /* of the run at hand */
