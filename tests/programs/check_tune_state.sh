@@ -379,10 +379,11 @@ case_modes()
 	expect_tree_restored
 }
 
-# waits_for FILE: another process wants its lock
-waits_for()
+# waits_for_lock PID: this blinktune waits for a lock.  /proc/locks does not show
+# that in a PID namespace, where the process that took the lock has ended.
+waits_for_lock()
 {
-	grep -q -- "-> FLOCK .*:$(stat -c %i "$1") " /proc/locks
+	pgrep -x -P "$1" flock >/dev/null
 }
 
 # What another node of the machine has set for a while is not taken for the
@@ -397,7 +398,7 @@ case_two_folders()
 	put tree/proc/sys/vm/swappiness '10'
 	"${TUNE[@]}" -q --state other apply swappiness=1 {fd}>&- &
 	pid=$!
-	wait_until waits_for tree
+	wait_until waits_for_lock "$pid"
 	put tree/proc/sys/vm/swappiness '60'
 	flock -u "$fd"
 	wait "$pid"
@@ -405,7 +406,7 @@ case_two_folders()
 	flock "$fd"
 	"${TUNE[@]}" -q --state other revert {fd}>&- &
 	pid=$!
-	wait_until waits_for tree
+	wait_until waits_for_lock "$pid"
 	[ "$(cat tree/proc/sys/vm/swappiness)" = 1 ]
 	flock -u "$fd"
 	wait "$pid"
