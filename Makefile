@@ -464,6 +464,13 @@ bench-external: all tests ## time sorts larger than memory; needs root
 bench-cluster: all tests ## time ranks on this machine
 	$(BENCH)/cluster.sh
 
+# Each exchange takes a CPU up to LIMIT seconds (300).
+.PHONY: simulated
+simulated: all ## simulate the exchanges of results/runs/simulated.jsonl
+	/usr/bin/python3 -P tests/bench/simulated.py $(BIN)/blinkprobe \
+		results/runs/exchanges.json >$(BUILD)/simulated.jsonl
+	mv $(BUILD)/simulated.jsonl results/runs/simulated.jsonl
+
 # make exports the variables of its own command line.
 BENCH = BIN=$(BIN) BUILD=$(BUILD) tests/bench
 

@@ -10,7 +10,8 @@ import unit
 
 # From the lowest layer up.  Each folder is a layer of its own.
 LAYERS = ("base", "statistics", "record", "machine", "scenario", "cost", "run",
-          "drawing", "report", "characterise", "forecast", "rates", "published")
+          "drawing", "report", "characterise", "forecast", "rates", "simulated",
+          "published")
 
 
 def imported(tree):
