@@ -105,7 +105,6 @@ static void memory_model__many_ranks(void **state)
  * bucket of a share. */
 static void memory_model__exchange(void **state)
 {
-	struct exchange_model rdma;
 	double bytes;
 
 	(void)state;
@@ -119,8 +118,6 @@ static void memory_model__exchange(void **state)
 			 exchange_model_ns(&link_model, s, 64, bytes));
 	check_ns(forecast.link_ns,
 		 exchange_model_link_ns(&link_model, 64, bytes));
-	exchange_model_rdma(&rdma, 1e10);
-	check_ns(forecast.rdma_ns, exchange_model_mpi_ns(&rdma, 64, bytes));
 	assert_int_equal(forecast.rows * forecast.columns, 64);
 	/* Long messages go in rounds, short ones all at once. */
 	request.whole_records *= 1000;

@@ -17,15 +17,14 @@ _MS = (1e6, "ms")
 _SCHEDULES = {"rounds": {"color": style.BLUE},
               "all-at-once": {"color": style.VERMILION},
               "grid": {"color": style.GREEN},
-              "link alone": {"color": style.MUTED, "linestyle": "--"},
-              "MPI, RDMA": {"color": style.ORANGE, "linestyle": "--"}}
+              "link alone": {"color": style.MUTED, "linestyle": "--"}}
 _STAGES = {"launch": {"color": style.ORANGE},
            "read": {"color": style.SKY, "linewidth": 3.5},
            "bucket": {"color": style.PURPLE, "linewidth": 3.5},
            "exchange": {"color": style.BLUE}, "sort": {"color": style.GREEN},
            "write": {"color": style.VERMILION},
            "whole": {"color": style.INK, "linestyle": "--"}}
-_NAMES = {"link alone": "link", "MPI, RDMA": "rdma"}
+_NAMES = {"link alone": "link"}
 _LIMITS = {"link": (style.BLUE, "o", "link the limit"),
            "CPUs": (style.VERMILION, "s", "CPUs the limit"),
            "queues": (style.PURPLE, "^", "queues overflow"),
@@ -37,9 +36,7 @@ def pictures(report) -> list:
                       _SCHEDULES, _exchange_panel, (
                           "Time of the exchange of equal shares, by the "
                           "number of nodes. A ring is what auto takes. "
-                          "Dashed: what the bytes take on the link alone, and "
-                          "MPI over a fabric with RDMA at the same rate, by "
-                          "published figures.")),
+                          "Dashed: what the bytes take on the link alone.")),
             _by_nodes(report, "stages", "The sort, stage by stage", _STAGES,
                       _stage_panel, (
                           "Time of each stage, by the number of nodes; the "

@@ -44,7 +44,7 @@ class Forecast:
         return self.terms.get("message_bytes", 0)
 
     def by(self, schedule):
-        """The time of the exchange by one of SCHEDULES, "link" or "rdma"."""
+        """The time of the exchange by one of SCHEDULES, or "link"."""
         return self.terms.get(f"{schedule.replace('-', '_')}_ns")
 
 

@@ -63,9 +63,7 @@ static void predict_exchange(struct memory_forecast *forecast,
 	const struct exchange_model *model = request->exchange;
 	unsigned rank_count = request->rank_count;
 	double bytes = forecast->message_bytes;
-	struct exchange_model rdma;
 
-	exchange_model_rdma(&rdma, 8 * model->link_bytes_per_s);
 	forecast->has_exchange = true;
 	forecast->link_ns = exchange_model_link_ns(model, rank_count, bytes);
 	for (unsigned s = 0; s < ARRAY_LEN(forecast->schedules_ns); s++)
@@ -75,7 +73,6 @@ static void predict_exchange(struct memory_forecast *forecast,
 		(uint64_t)MIN(bytes, BYTES_MAX), rank_count);
 	exchange_model_grid_sides(rank_count, &forecast->rows,
 				  &forecast->columns);
-	forecast->rdma_ns = exchange_model_mpi_ns(&rdma, rank_count, bytes);
 	predict_codec(forecast, request);
 }
 

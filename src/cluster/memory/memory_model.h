@@ -61,7 +61,6 @@ struct memory_forecast {
 	double schedules_ns[EXCHANGE_GRID + 1];
 	enum exchange_schedule chosen;
 	unsigned rows, columns; /* of the grid */
-	double rdma_ns;		/* MPI over RDMA, with a link as fast */
 	/* The chosen schedule, if records are compressed first; 0: they are
 	 * not, or by a codec that is not predicted. */
 	double compressed_ns;

@@ -63,19 +63,6 @@ void exchange_model_ethernet(struct exchange_model *model,
 	};
 }
 
-void exchange_model_rdma(struct exchange_model *model, double link_bits_per_s)
-{
-	*model = (struct exchange_model){
-		.link_bytes_per_s = link_bits_per_s / 8,
-		.payload_bytes = 4096,
-		.overhead_bytes = 80,
-		.message_ns = 600,
-		.latency_ns = 1500,
-		.gather_bytes_per_s = 2.5e9,
-		.announce_bytes = 8,
-	};
-}
-
 void exchange_model_set_overhead(struct exchange_model *model,
 				 double overhead_bytes)
 {
@@ -140,8 +127,9 @@ static double control_ns(const struct exchange_model *model, unsigned ranks,
 {
 	double other_ns = announce_ns(model, announce_bytes);
 
-	for (unsigned i = 0; i < model->status_count; i++)
-		other_ns += status_ns(model, i == 0 ? announce_bytes : 0);
+	other_ns +=
+		MIN(1, model->status_count) * status_ns(model, announce_bytes);
+	other_ns += MAX(0, model->status_count - 1) * status_ns(model, 0);
 	return 2 * model->latency_ns + (ranks - 1) * other_ns;
 }
 
@@ -231,16 +219,6 @@ double exchange_model_ns(const struct exchange_model *model,
 		return direct_ns(model, ranks, message_bytes,
 				 word_ns(model, message_bytes));
 	}
-}
-
-double exchange_model_mpi_ns(const struct exchange_model *model, unsigned ranks,
-			     double message_bytes)
-{
-	if (ranks <= 1)
-		return 0;
-	return 4 * model->latency_ns +
-	       (ranks - 1) * (message_ns(model, model->announce_bytes) +
-			      message_ns(model, message_bytes));
 }
 
 enum exchange_schedule exchange_model_schedule(uint64_t message_bytes,

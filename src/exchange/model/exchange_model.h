@@ -67,9 +67,9 @@ struct exchange_model {
 	 * to so many ranks, for each of them, except in a grid; */
 	double announce_bytes;
 	unsigned announce_all_max;
-	/* and so many STATUS beside that, of which the first one has the same
-	 * lengths again. */
-	unsigned status_count;
+	/* and so many STATUS beside that, as a mean, of which the first one has
+	 * the same lengths again. */
+	double status_count;
 	/* Ranks that share one CPU, for sending and receiving; 0: each rank has
 	 * CPUs of its own, and does both at once. */
 	double ranks_per_cpu;
@@ -89,10 +89,6 @@ void exchange_model_ethernet(struct exchange_model *model,
 void exchange_model_set_overhead(struct exchange_model *model,
 				 double overhead_bytes);
 
-/* The same for MPI over a fabric with RDMA, of which the figures are published
- * ones: nothing was measured. */
-void exchange_model_rdma(struct exchange_model *model, double link_bits_per_s);
-
 /* The time that a rank's bytes alone take, in full datagrams, at the link's
  * rate. */
 double exchange_model_link_ns(const struct exchange_model *model,
@@ -111,11 +107,6 @@ double exchange_model_ns(const struct exchange_model *model,
  * ranks, rounded up, and no row is without a rank. */
 void exchange_model_grid_sides(unsigned ranks, unsigned *rows,
 			       unsigned *columns);
-
-/* Lengths, and then messages one after the other, as MPI's pairwise exchange.
- */
-double exchange_model_mpi_ns(const struct exchange_model *model, unsigned ranks,
-			     double message_bytes);
 
 /* What "auto" takes for messages of this length between ranks on links: never
  * EXCHANGE_AUTO. */

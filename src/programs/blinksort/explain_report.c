@@ -320,7 +320,7 @@ static void print_external(const struct external_config *config,
 		       describe_failure(&explanation->refusal, refusal));
 }
 
-/* What the exchange would take, by each schedule and by other means. */
+/* What the exchange would take, by each schedule. */
 static void print_exchange(const struct memory_forecast *forecast)
 {
 	const double *ns = forecast->schedules_ns;
@@ -332,9 +332,8 @@ static void print_exchange(const struct memory_forecast *forecast)
 	       format_ns(t.text[1], ns[EXCHANGE_ALL_AT_ONCE]), forecast->rows,
 	       forecast->columns, format_ns(t.text[2], ns[EXCHANGE_GRID]),
 	       exchange_schedule_name(forecast->chosen));
-	printf("          the link alone %s; MPI over a fabric with RDMA %s\n",
-	       format_ns(t.text[0], forecast->link_ns),
-	       format_ns(t.text[1], forecast->rdma_ns));
+	printf("          the link alone %s\n",
+	       format_ns(t.text[0], forecast->link_ns));
 	if (forecast->compressed_ns > 0)
 		printf("          compressed by lz4 first %s: records are sent "
 		       "%s\n",
@@ -383,11 +382,11 @@ static void print_exchange_json(const struct memory_forecast *forecast)
 	       ", \"link_ns\": %.0f, \"rounds_ns\": %.0f"
 	       ", \"all_at_once_ns\": %.0f, \"auto_ns\": %.0f"
 	       ", \"grid_ns\": %.0f, \"rows\": %u, \"columns\": %u"
-	       ", \"rdma_ns\": %.0f, \"compresses\": %s",
+	       ", \"compresses\": %s",
 	       exchange_schedule_name(forecast->chosen),
 	       forecast->message_bytes, forecast->link_ns, ns[EXCHANGE_ROUNDS],
 	       ns[EXCHANGE_ALL_AT_ONCE], ns[EXCHANGE_AUTO], ns[EXCHANGE_GRID],
-	       forecast->rows, forecast->columns, forecast->rdma_ns,
+	       forecast->rows, forecast->columns,
 	       forecast->compresses ? "true" : "false");
 	format_json_number(stdout, "compressed_ns", forecast->compressed_ns > 0,
 			   (int64_t)MIN(forecast->compressed_ns, NS_MAX));
