@@ -160,6 +160,7 @@ SIMULATED := clock_gettime nanosleep ppoll datagram_open datagram_close \
 # WRAP_NAME lists the functions that the program NAME replaces: its calls of
 # FUNCTION go to its own __wrap_FUNCTION.
 WRAP_blinkprobe := $(SIMULATED)
+WRAP_bench_model := $(SIMULATED)
 WRAP_lying_rank := datagram_send rank_find
 WRAP_test_external_sort := aligned_alloc calloc fallocate \
 	io_uring_queue_init io_uring_queue_init_params io_uring_submit malloc \
@@ -464,7 +465,7 @@ bench-external: all tests ## time sorts larger than memory; needs root
 bench-cluster: all tests ## time ranks on this machine
 	$(BENCH)/cluster.sh
 
-# Each exchange takes a CPU up to LIMIT seconds (300).
+# An exchange takes up to LIMIT seconds of a CPU (300).
 .PHONY: simulated
 simulated: all ## simulate the exchanges of results/runs/simulated.jsonl
 	/usr/bin/python3 -P tests/bench/simulated.py $(BIN)/blinkprobe \
