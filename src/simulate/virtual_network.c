@@ -80,12 +80,12 @@ void virtual_network_drop_first(struct virtual_socket *socket)
 
 uint64_t virtual_network_room_ns(const struct host *host, unsigned socket)
 {
-	const struct virtual_network *network = host->world->network;
-	uint64_t room_ps = network->sockets[host->number][socket].send_room_ps;
-	uint64_t free_ps = network->from_host[host->number].free_ps;
+	const struct virtual_socket
+		*virtual = &host->world->network->sockets[host->number][socket];
+	uint64_t room_ps = MIN(virtual->free_ps, virtual->send_room_ps);
 
 	return MAX(host->now_ns,
-		   DIV_ROUND_UP(free_ps - MIN(free_ps, room_ps), 1000));
+		   DIV_ROUND_UP(virtual->free_ps - room_ps, 1000));
 }
 
 /* --- the end of the way ------------------------------------------------------
@@ -311,6 +311,8 @@ void virtual_network_put(struct host *host, unsigned socket,
 			 size_t byte_count)
 {
 	struct virtual_network *network = host->world->network;
+	struct virtual_socket
+		*virtual = &network->sockets[host->number][socket];
 	struct packet *packet =
 		make_packet(host, socket, to, bytes, byte_count);
 
@@ -320,6 +322,8 @@ void virtual_network_put(struct host *host, unsigned socket,
 	}
 	network->counters.datagrams++;
 	network->counters.bytes += packet->wire_bytes;
+	virtual->free_ps = MAX(virtual->free_ps, host->now_ns * 1000) +
+			   ps_of(network, packet->wire_bytes);
 	if (packet->to >= host->world->host_count)
 		lose(packet, &network->counters.lost, NOTE_LOST);
 	else

@@ -89,6 +89,9 @@ struct virtual_socket {
 	bool open, batches;
 	uint16_t port;
 	uint64_t send_room_ps;
+	/* The link, if it were the socket's alone, has sent all by then: what
+	 * others of the host send takes no room of the socket's. */
+	uint64_t free_ps;
 	uint32_t room_bytes, used_bytes;
 	struct packet *first, **last;
 };

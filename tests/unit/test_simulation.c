@@ -196,6 +196,22 @@ static void simulation__a_link_takes_its_time(void **state)
 	assert_int_equal(figures.network.queue_drops, 0);
 }
 
+/* A full data socket leaves the one for STATUS its room: rounds on a link that
+ * is slower than the CPU do not wait for timers. */
+static void simulation__sockets_have_room_of_their_own(void **state)
+{
+	struct simulation_options options = usual();
+	uint64_t bits = (uint64_t)8 * 390000 * (NODES - 1);
+
+	(void)state;
+	options.message_bytes = 390000;
+	options.schedule = EXCHANGE_ROUNDS;
+	options.network.send = (struct virtual_cost){ 800, 200, 33 };
+	options.network.receive = (struct virtual_cost){ 700, 290, 140 };
+	run(&options);
+	assert_in_range(figures.max_ns, bits / 10, bits / 10 * 3 / 2);
+}
+
 static void simulation__fragments_are_packets(void **state)
 {
 	struct simulation_options options = usual();
@@ -327,6 +343,7 @@ int main(void)
 		cmocka_unit_test(simulation__a_timeline_changes_nothing),
 		cmocka_unit_test(simulation__all_bytes_arrive),
 		cmocka_unit_test(simulation__a_link_takes_its_time),
+		cmocka_unit_test(simulation__sockets_have_room_of_their_own),
 		cmocka_unit_test(simulation__fragments_are_packets),
 		cmocka_unit_test(simulation__switches_drop),
 		cmocka_unit_test(simulation__sockets_drop),
