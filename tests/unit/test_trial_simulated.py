@@ -45,7 +45,7 @@ class Simulated(unittest.TestCase):
         report = make(self.write(self.made(1024, 95, 10**10, 9 * 10**6),
                                  self.made(2, 25 * 10**6, 10**11, 10**7)))
         self.assertEqual([10**6], report.records)
-        self.assertEqual([["2", "-", "10"], ["1024", "9", "-"]],
+        self.assertEqual([["2", "-", "10.00"], ["1024", "9.000", "-"]],
                          simulated.rows(report, 10**6))
         job, = report.jobs["pagecache", 10**10]
         self.assertEqual(9e6 + job.launch + job.beside, job.whole)

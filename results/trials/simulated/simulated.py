@@ -135,7 +135,7 @@ def _job(programs, point, supposed):
 # --- in words ----------------------------------------------------------------
 
 def rows(report, records) -> list:
-    found = {(point.nodes, link): f"{point.ns / 1e6:.3g}"
+    found = {(point.nodes, link): units.milliseconds(point.ns)
              for link in report.links
              for point in report.by_nodes(records, link)}
     return [[str(nodes), *(found.get((nodes, link), "-")
