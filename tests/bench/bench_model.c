@@ -10,7 +10,6 @@
  * STATUS is not fitted: the protocol tells it.
  */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -83,14 +82,18 @@ static double model_ns(const struct exchange_model *costs,
 				 (double)point->message_bytes);
 }
 
-/* The mean of how far the model is off, as the logarithm of a ratio. */
+/* How far the model is off: a mean of ratios, each the larger by the smaller.
+ */
 static double error_of(const struct exchange_model *costs)
 {
 	double sum = 0;
 
-	for (unsigned i = 0; i < point_count; i++)
-		sum += fabs(log(model_ns(costs, &points[i]) /
-				points[i].simulated_ns));
+	for (unsigned i = 0; i < point_count; i++) {
+		double ratio =
+			model_ns(costs, &points[i]) / points[i].simulated_ns;
+
+		sum += MAX(ratio, 1 / ratio);
+	}
 	return sum / point_count;
 }
 
@@ -134,8 +137,8 @@ static void print(const struct exchange_model *now,
 		       ns / point->simulated_ns,
 		       model_ns(fitted, point) / point->simulated_ns);
 	}
-	printf("mean error: a factor of %.3f; fitted %.3f\n",
-	       exp(error_of(now)), exp(error_of(fitted)));
+	printf("mean error: a factor of %.3f; fitted %.3f\n", error_of(now),
+	       error_of(fitted));
 	printf("fitted: send %.0f, receive %.0f, message %.0f, status %.0f, "
 	       "latency %.0f, word %.0f ns; status_count %.2f\n",
 	       fitted->send_ns, fitted->receive_ns, fitted->message_ns,
