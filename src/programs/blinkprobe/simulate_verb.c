@@ -384,8 +384,8 @@ static int take_option(void *context, int id, struct failure *failure)
 		return options_size(reader, 0, (uint64_t)1 << 40,
 				    &simulation->message_bytes, failure);
 	case OPTION_RECORDS:
-		return options_size(reader, 1, (uint64_t)1 << 40,
-				    &options->records, failure);
+		return options_number(reader, 1, (uint64_t)1 << 40,
+				      &options->records, failure);
 	case OPTION_SCHEDULE:
 		return take_schedule(options, failure);
 	case OPTION_DEADLINE:
@@ -444,7 +444,7 @@ static int complete(struct simulate_options *options, struct failure *failure)
 				   "not with --message");
 	if (options->records > 0)
 		simulation->message_bytes =
-			options->records / pairs * RECORD_BYTES;
+			options->records * RECORD_BYTES / pairs;
 	simulation->says_hello = options_given(&options->reader, OPTION_JOIN);
 	simulation->plain = options_given(&options->reader, OPTION_PLAIN);
 	simulation->trace_path = options_value(&options->reader, OPTION_TRACE);
