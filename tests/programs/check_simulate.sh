@@ -66,6 +66,22 @@ case_grid()
 	expect_json "grid" "d['schedule']"
 }
 
+# Exchanges one after the other, of messages that are not all alike.
+case_lengths()
+{
+	simulate --nodes=8 --message=1000 --lengths=one --times=3
+	expect_match '^8 ranks, up to 1000 bytes to each, all-at-once, 3 t' out
+	simulate --nodes=8 --message=1000 --lengths=one --times=3 --json
+	expect_json "$((3 * 7 * 1000)) True" "d['sent_bytes'], d['compared']"
+	simulate --nodes=8 --message=1000 --lengths=some --json
+	expect_json "True" "d['sent_bytes'] in range(1000, 56000, 1000)"
+	simulate --nodes=8 --message=1000 --lengths=skewed --schedule=rounds \
+		--json
+	expect_json "True" "0 < d['sent_bytes'] < 28000"
+	simulate --nodes=8 --message=1000 --lengths=skewed --schedule=grid \
+		--times=3
+}
+
 digest_of()
 {
 	"$1" simulate --nodes=20 --message=9000 --loss=0.01 --noise=1000:5000 \
@@ -125,6 +141,10 @@ case_failures()
 		simulate --nodes=2 --lose-long=0:0 --deadline=1
 	expect_refused 4 '^rank 0 died before it ended' \
 		simulate --nodes=2 --kill=0:0 --kill=1:0
+	expect_refused 4 '^rank [12] \(10.0.0..:7300\): has been silent' \
+		simulate --nodes=3 --kill=1:0.025 --kill=2:0.03 --deadline=1
+	expect_refused 4 '^rank 0 has not ended within 2 s' \
+		simulate --nodes=2 --limit=2 --pause=0:0.02:3000
 	# A pause that is shorter than the deadline is no failure.
 	simulate --nodes=8 --pause=3:0:500 --deadline=1
 }
@@ -162,6 +182,13 @@ case_refusals()
 		--link=x
 	expect_refused 2 '^--kill=3: not of the form RANK:MS' simulate \
 		--nodes=2 --kill=3
+	expect_refused 2 '^--kill=3:0.0000001: not of the form RANK:MS' \
+		simulate --nodes=4 --kill=3:0.0000001
+	expect_refused 2 '^--pause=1.5:1:1: not of the form RANK:MS:MS' \
+		simulate --nodes=4 --pause=1.5:1:1
+	expect_refused 2 '^--times=0: not a number from 1 to 1000' simulate \
+		--nodes=2 --times=0
+	expect_refused 2 '^--lengths=odd: ' simulate --nodes=2 --lengths=odd
 	expect_refused 2 '^--send-cost=1:2:3:4: not of the form' simulate \
 		--nodes=2 --send-cost=1:2:3:4
 	expect_refused 2 '^--noise=0:1: not COUNT:NS' simulate --nodes=2 \
@@ -177,6 +204,7 @@ case_refusals()
 check simulate_text case_text
 check simulate_json case_json
 check simulate_grid case_grid
+check simulate_lengths case_lengths
 check simulate_seeds case_seeds
 check simulate_trace case_trace
 check simulate_join case_join

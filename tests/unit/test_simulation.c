@@ -19,29 +19,15 @@
 static struct simulation_figures figures;
 static struct failure failure;
 
-/* A quick network and CPUs that take some time. */
 static struct simulation_options usual(void)
 {
-	return (struct simulation_options){
-		.node_count = NODES,
-		.message_bytes = 5000,
-		.schedule = EXCHANGE_ALL_AT_ONCE,
-		.deadline_ns = 1000 * MS,
-		.seed = 1,
-		.skew_ns = 10000,
-		.network = {
-			.link_bits_per_s = (uint64_t)10 * 1000000000,
-			.link_delay_ns = 500,
-			.queue_bytes = 128 * KIB,
-			.mtu_bytes = 1500,
-			.receive_room_max = 16 * MIB,
-			.reordered_ns = 100000,
-			.send = { 1600, 400, 67 },
-			.receive = { 1400, 580, 280 },
-			.poll_ns = 300,
-			.wakeup_ns = 3000,
-		},
-	};
+	struct simulation_options options = simulation_usual();
+
+	options.node_count = NODES;
+	options.message_bytes = 5000;
+	options.schedule = EXCHANGE_ALL_AT_ONCE;
+	options.deadline_ns = 1000 * MS;
+	return options;
 }
 
 static void run(const struct simulation_options *options)

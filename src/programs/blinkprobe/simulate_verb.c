@@ -19,6 +19,7 @@
 #define RECORD_BYTES 100
 #define LINK_BITS_MAX ((uint64_t)1000000000000)
 #define TIME_NS_MAX ((uint64_t)1000000000)
+#define LIMIT_SECONDS_MAX 3600
 /* An hour in ms; and whatever else is told in numbers with colons. */
 #define NUMBER_MAX 3600000
 
@@ -26,16 +27,20 @@
 /* clang-format off */
 static const char help[] =
 "Usage: blinkprobe simulate --nodes=N [OPTION]...\n"
-"Simulate one exchange of N ranks over UDP, by the code that blinksort runs.\n"
+"Simulate exchanges of N ranks over UDP, by the code that blinksort runs.\n"
 "\n"
 "  --nodes=N         simulate N ranks, 2 to 4096\n"
 "  --message=BYTES   let each rank send BYTES to each other one (250)\n"
 "  --records=N       or its share of N records of 100 bytes\n"
+"  --lengths=KIND    let all messages be equal, skewed (most far shorter), some\n"
+"                    (the others empty), or to one rank only (equal)\n"
+"  --times=N         exchange N times, one after the other (1)\n"
 "  --schedule=KIND   send in rounds, all-at-once, by a grid, or auto (auto)\n"
 "  --join            let all ranks say hello to all others first\n"
 "  --plain           make one system call for each datagram\n"
 "  --deadline=SECONDS\n"
 "                    give a rank up that is silent for longer (5)\n"
+"  --limit=SECONDS   end after SECONDS of the ranks' time (3600)\n"
 "  --skew=NS         let ranks begin within NS of each other (10000)\n"
 "  --seed=N          draw all chances from N (1)\n"
 "  --trace=FILE      write a timeline of the ranks to FILE\n"
@@ -77,10 +82,13 @@ enum {
 	OPTION_NODES = OPTIONS_OWN,
 	OPTION_MESSAGE,
 	OPTION_RECORDS,
+	OPTION_LENGTHS,
+	OPTION_TIMES,
 	OPTION_SCHEDULE,
 	OPTION_JOIN,
 	OPTION_PLAIN,
 	OPTION_DEADLINE,
+	OPTION_LIMIT,
 	OPTION_SKEW,
 	OPTION_SEED,
 	OPTION_TRACE,
@@ -110,10 +118,13 @@ static const struct options_entry entries[] = {
 	{ OPTION_NODES, "nodes", 0, OPTIONS_VALUE, "N" },
 	{ OPTION_MESSAGE, "message", 0, OPTIONS_VALUE, "BYTES" },
 	{ OPTION_RECORDS, "records", 0, OPTIONS_VALUE, "N" },
+	{ OPTION_LENGTHS, "lengths", 0, OPTIONS_VALUE, "KIND" },
+	{ OPTION_TIMES, "times", 0, OPTIONS_VALUE, "N" },
 	{ OPTION_SCHEDULE, "schedule", 0, OPTIONS_VALUE, "KIND" },
 	{ OPTION_JOIN, "join", 0, OPTIONS_FLAG, NULL },
 	{ OPTION_PLAIN, "plain", 0, OPTIONS_FLAG, NULL },
 	{ OPTION_DEADLINE, "deadline", 0, OPTIONS_VALUE, "SECONDS" },
+	{ OPTION_LIMIT, "limit", 0, OPTIONS_VALUE, "SECONDS" },
 	{ OPTION_SKEW, "skew", 0, OPTIONS_VALUE, "NS" },
 	{ OPTION_SEED, "seed", 0, OPTIONS_VALUE, "N" },
 	{ OPTION_TRACE, "trace", 0, OPTIONS_FILE, "FILE" },
@@ -152,24 +163,40 @@ struct simulate_options {
 /* --- values ------------------------------------------------------------------
  */
 
+/* A number up to max, which may have decimals if unit, a power of ten, is more
+ * than 1: in parts of which so many are 1.  Exactly, whatever a decimal
+ * fraction is in binary.  *text is then what follows.  False: it is not that.
+ */
+static bool take_decimal(const char **text, uint64_t max, uint64_t unit,
+			 uint64_t *number)
+{
+	char digits[24] = "";
+	size_t length = strspn(*text, "0123456789");
+	uint64_t part = unit;
+
+	if (length >= sizeof(digits))
+		return false;
+	memcpy(digits, *text, length);
+	*text += length;
+	if (parse_u64(digits, 0, max, number) < 0)
+		return false;
+	*number *= unit;
+	if (**text == '.' && unit > 1)
+		while (*++*text >= '0' && **text <= '9' && part > 1)
+			*number += (uint64_t)(**text - '0') * (part /= 10);
+	return *number <= max * unit;
+}
+
 /* Numbers up to max with colons between them, up to a comma or the end.  *text
  * is then what follows.  False: they are not that. */
 static bool take_numbers(const char **text, uint64_t max, uint64_t *numbers,
 			 unsigned count)
 {
-	for (unsigned i = 0; i < count; i++) {
-		char digits[24] = "";
-		size_t length = strcspn(*text, ":,");
-
-		if (length >= sizeof(digits))
+	for (unsigned i = 0; i < count; i++)
+		if ((i > 0 && *(*text)++ != ':') ||
+		    !take_decimal(text, max, 1, &numbers[i]))
 			return false;
-		memcpy(digits, *text, length);
-		*text += length;
-		if (parse_u64(digits, 0, max, &numbers[i]) < 0 ||
-		    (i + 1 < count && *(*text)++ != ':'))
-			return false;
-	}
-	return true;
+	return **text == '\0' || **text == ',';
 }
 
 /* count numbers, and no more; form: how they are written. */
@@ -199,24 +226,15 @@ static int take_cost(struct simulate_options *options,
 	return error;
 }
 
-/* Exactly, whatever a decimal fraction is in binary. */
 static int take_chance(struct simulate_options *options, uint64_t *chance,
 		       struct failure *failure)
 {
-	const char *digit = options->reader.value;
-	uint64_t unit = VIRTUAL_CHANCE, value = 0;
+	const char *text = options->reader.value;
 
-	if (*digit == '0' || *digit == '1')
-		value = (uint64_t)(*digit++ - '0') * unit;
-	if (*digit == '.')
-		while (*++digit >= '0' && *digit <= '9' && unit > 1)
-			value += (uint64_t)(*digit - '0') * (unit /= 10);
-	if (*digit != '\0' || value > VIRTUAL_CHANCE)
-		return options_refuse(&options->reader, failure,
-				      "not from 0 to 1, with 9 decimals at "
-				      "most");
-	*chance = value;
-	return 0;
+	if (take_decimal(&text, 1, VIRTUAL_CHANCE, chance) && *text == '\0')
+		return 0;
+	return options_refuse(&options->reader, failure,
+			      "not from 0 to 1, with 9 decimals at most");
 }
 
 static int take_noise(struct simulate_options *options, struct failure *failure)
@@ -248,28 +266,56 @@ static int take_noise(struct simulate_options *options, struct failure *failure)
 	}
 }
 
-/* RANK and one or two numbers more. */
-static int take_event(struct simulate_options *options,
-		      struct simulation_event *events, unsigned max,
-		      unsigned *count, unsigned number_count, const char *form,
-		      struct failure *failure)
+static int add_event(struct simulate_options *options,
+		     const struct simulation_event *event,
+		     struct simulation_event *events, unsigned max,
+		     unsigned *count, struct failure *failure)
 {
-	uint64_t numbers[3] = { 0 };
-	int error = take_all(options, numbers, number_count, form, failure);
-
-	if (error)
-		return error;
 	if (*count == max)
 		return options_refuse(&options->reader, failure,
 				      "given more than %u times", max);
-	options->rank_max = MAX(options->rank_max, (unsigned)numbers[0]);
-	events[(*count)++] = (struct simulation_event){
-		.rank = (unsigned)numbers[0],
-		.at_ns = numbers[1] * NS_PER_MS,
-		.length_ns =
-			number_count == 3 ? numbers[2] * NS_PER_MS : numbers[1],
-	};
+	options->rank_max = MAX(options->rank_max, event->rank);
+	events[(*count)++] = *event;
 	return 0;
+}
+
+static int take_slow(struct simulate_options *options, struct failure *failure)
+{
+	struct simulation_options *simulation = &options->simulation;
+	uint64_t numbers[2] = { 0 };
+	int error = take_all(options, numbers, 2, "RANK:TIMES", failure);
+	struct simulation_event event = { .rank = (unsigned)numbers[0],
+					  .length_ns = numbers[1] };
+
+	if (error)
+		return error;
+	return add_event(options, &event, simulation->slow,
+			 ARRAY_LEN(simulation->slow), &simulation->slow_count,
+			 failure);
+}
+
+/* RANK:MS, or if the event has a length RANK:MS:MS. */
+static int take_event(struct simulate_options *options, bool has_length,
+		      struct simulation_event *events, unsigned max,
+		      unsigned *count, struct failure *failure)
+{
+	const char *text = options->reader.value;
+	uint64_t rank, at_ns, length_ns = 0;
+	struct simulation_event event;
+
+	if (!take_decimal(&text, NUMBER_MAX, 1, &rank) || *text++ != ':' ||
+	    !take_decimal(&text, NUMBER_MAX, NS_PER_MS, &at_ns) ||
+	    (has_length &&
+	     (*text++ != ':' ||
+	      !take_decimal(&text, NUMBER_MAX, NS_PER_MS, &length_ns))) ||
+	    *text != '\0')
+		return options_refuse(&options->reader, failure,
+				      "not of the form %s, in numbers up to %d "
+				      "with 6 decimals at most",
+				      has_length ? "RANK:MS:MS" : "RANK:MS",
+				      NUMBER_MAX);
+	event = (struct simulation_event){ (unsigned)rank, at_ns, length_ns };
+	return add_event(options, &event, events, max, count, failure);
 }
 
 static int take_long_loss(struct simulate_options *options,
@@ -304,6 +350,19 @@ static int take_size_32(struct options_reader *reader, uint64_t min,
 	int error = options_size(reader, min, INT32_MAX, &bytes, failure);
 
 	*size = (uint32_t)bytes;
+	return error;
+}
+
+static int take_lengths(struct simulate_options *options,
+			struct failure *failure)
+{
+	/* In the order of enum simulation_lengths. */
+	static const char *const names[] = { "equal", "skewed", "some", "one" };
+	unsigned kind = 0;
+	int error = options_choice(&options->reader, names, ARRAY_LEN(names),
+				   &kind, failure);
+
+	options->simulation.lengths = (enum simulation_lengths)kind;
 	return error;
 }
 
@@ -386,8 +445,16 @@ static int take_option(void *context, int id, struct failure *failure)
 	case OPTION_RECORDS:
 		return options_number(reader, 1, (uint64_t)1 << 40,
 				      &options->records, failure);
+	case OPTION_LENGTHS:
+		return take_lengths(options, failure);
+	case OPTION_TIMES:
+		return options_number_32(reader, 1, SIMULATION_TIMES_MAX,
+					 &simulation->times, failure);
 	case OPTION_SCHEDULE:
 		return take_schedule(options, failure);
+	case OPTION_LIMIT:
+		return options_seconds(reader, LIMIT_SECONDS_MAX,
+				       &simulation->limit_ns, failure);
 	case OPTION_DEADLINE:
 		return options_seconds(reader, 3600, &simulation->deadline_ns,
 				       failure);
@@ -400,19 +467,15 @@ static int take_option(void *context, int id, struct failure *failure)
 	case OPTION_NOISE:
 		return take_noise(options, failure);
 	case OPTION_SLOW:
-		return take_event(
-			options, simulation->slow, ARRAY_LEN(simulation->slow),
-			&simulation->slow_count, 2, "RANK:TIMES", failure);
+		return take_slow(options, failure);
 	case OPTION_PAUSE:
-		return take_event(options, simulation->pauses,
+		return take_event(options, true, simulation->pauses,
 				  ARRAY_LEN(simulation->pauses),
-				  &simulation->pause_count, 3, "RANK:MS:MS",
-				  failure);
+				  &simulation->pause_count, failure);
 	case OPTION_KILL:
-		return take_event(options, simulation->deaths,
+		return take_event(options, false, simulation->deaths,
 				  ARRAY_LEN(simulation->deaths),
-				  &simulation->death_count, 2, "RANK:MS",
-				  failure);
+				  &simulation->death_count, failure);
 	default:
 		return take_network_option(options, id, failure);
 	}
@@ -462,9 +525,13 @@ static void print_text(const struct simulation_options *options,
 	char median[FORMAT_DURATION_BYTES], max[FORMAT_DURATION_BYTES];
 	char end[FORMAT_DURATION_BYTES], size[FORMAT_SIZE_BYTES];
 
-	printf("%u ranks, %" PRIu64 " bytes to each, %s\n", options->node_count,
+	printf("%u ranks, %s%" PRIu64 " bytes to each, %s", options->node_count,
+	       options->lengths == SIMULATION_EQUAL ? "" : "up to ",
 	       options->message_bytes,
 	       exchange_schedule_name(figures->schedule));
+	if (options->times > 1)
+		printf(", %u times", options->times);
+	putchar('\n');
 	printf("all messages came within %s (median), %s (last rank); all "
 	       "ended within %s\n",
 	       format_duration(median, figures->median_ns),
@@ -529,35 +596,12 @@ static void print_json(const struct simulation_options *options,
 
 int simulate_verb_run(char **words)
 {
-	/* CPU times are those of exchange_model.c, of virtual machines: a call
-	 * with one datagram takes 2 us to send and as long to take, and with
-	 * many each of them 0.5 us and 1 us at an MTU of 1500. */
-	static struct simulate_options options = {
-		.simulation = {
-			.message_bytes = 250,
-			.schedule = EXCHANGE_AUTO,
-			.deadline_ns = 5 * TIME_NS_MAX,
-			.seed = 1,
-			.skew_ns = 10000,
-			.network = {
-				.link_bits_per_s = (uint64_t)10 * 1000000000,
-				.link_delay_ns = 500,
-				.queue_bytes = 128 * KIB,
-				.mtu_bytes = 1500,
-				.receive_room_max = 16 * MIB,
-				.oversubscription = 1,
-				.reordered_ns = 100000,
-				.send = { 1600, 400, 67 },
-				.receive = { 1400, 580, 280 },
-				.poll_ns = 300,
-				.wakeup_ns = 3000,
-			},
-		},
-	};
+	static struct simulate_options options;
 	struct simulation_figures figures = { 0 };
 	struct failure failure = { .status = EXIT_DONE };
 	int ret;
 
+	options.simulation = simulation_usual();
 	options_begin(&options.reader, entries, ARRAY_LEN(entries), words);
 	ret = options_read(&options.reader, take_option, &options, &failure);
 	if (ret > 0)
