@@ -100,9 +100,12 @@ static void note_absence(struct exchange *exchange, uint64_t now_ns)
 	exchange->served_ns = now_ns;
 }
 
-/* A rank that sleeps for longer than it meant to was away. */
-void exchange_note_sleep(struct exchange *exchange, uint64_t until_ns)
+/* A rank that sleeps for longer than it meant to was away; and so was one that
+ * was stopped between its last step and the sleep. */
+void exchange_note_sleep(struct exchange *exchange, uint64_t begin_ns,
+			 uint64_t until_ns)
 {
+	note_absence(exchange, begin_ns);
 	exchange->served_ns = until_ns;
 }
 

@@ -253,8 +253,10 @@ void exchange_pass_on(struct exchange *exchange, unsigned node,
 		      uint64_t prefix_bytes, bool whole);
 /* Do some of what is to be done, or wait for it. */
 int exchange_step(struct exchange *exchange, struct failure *failure);
-/* This rank was asleep until now, as it meant to be until until_ns. */
-void exchange_note_sleep(struct exchange *exchange, uint64_t until_ns);
+/* This rank was asleep from begin_ns until now, as it meant to be until
+ * until_ns. */
+void exchange_note_sleep(struct exchange *exchange, uint64_t begin_ns,
+			 uint64_t until_ns);
 /* Have all ranks, or has rank 0, come to phase_wanted? */
 bool exchange_phase_is_reached(const struct exchange *exchange);
 /* Give the node up: "WHAT 5.0 sADVICE", where 5 s is the deadline. */

@@ -2,6 +2,7 @@
  * test_simulation.c - ranks in simulated time: one seed gives one run, all
  * bytes arrive whatever the network does, and what takes time takes it
  */
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -294,6 +295,30 @@ static void simulation__a_dead_rank_is_named(void **state)
 		    "1.0 s");
 }
 
+/* All ranks are stopped for longer than the deadline, as virtual machines may
+ * be, and go on one after the other: whenever that happens, each finds that it
+ * was away itself, and gives no other one up. */
+static void simulation__a_rank_that_was_away_gives_none_up(void **state)
+{
+	struct simulation_options options = usual();
+
+	(void)state;
+	options.node_count = 2;
+	options.skew_ns = 0;
+	options.pause_count = 2;
+	for (uint64_t at_ns = 0; at_ns < MS / 10; at_ns += 100) {
+		for (unsigned rank = 0; rank < 2; rank++)
+			options.pauses[rank] = (struct simulation_event){
+				.rank = rank,
+				.at_ns = at_ns,
+				.length_ns = (5000 + 100 * rank) * MS,
+			};
+		if (simulation_run(&options, &figures, &failure) < 0)
+			fail_msg("stopped after %" PRIu64 " ns: %s", at_ns,
+				 failure.why);
+	}
+}
+
 static void simulation__a_path_that_loses_long_ones(void **state)
 {
 	struct simulation_options options = usual();
@@ -335,6 +360,8 @@ int main(void)
 		cmocka_unit_test(simulation__sockets_drop),
 		cmocka_unit_test(simulation__cpus_take_time),
 		cmocka_unit_test(simulation__a_dead_rank_is_named),
+		cmocka_unit_test(
+			simulation__a_rank_that_was_away_gives_none_up),
 		cmocka_unit_test(simulation__a_path_that_loses_long_ones),
 		cmocka_unit_test(simulation__many_ranks),
 	};

@@ -194,7 +194,8 @@ static void wait_until(struct exchange *exchange, uint64_t until_ns)
 	now_ns = poll_until(x, begin_ns, until_ns);
 	if (x->page)
 		udp_page_wake(x->page);
-	exchange_note_sleep(exchange, MIN(now_ns, MAX(begin_ns, until_ns)));
+	exchange_note_sleep(exchange, begin_ns,
+			    MIN(now_ns, MAX(begin_ns, until_ns)));
 	exchange->counters.poll_wait_ns += now_ns - begin_ns;
 	if (exchange->lane)
 		trace_end(exchange->lane, begin_ns, "wait");
