@@ -8,6 +8,7 @@
 #   tests/unit/test_*.c, test_*.py       tests by cmocka and by unittest
 #   tests/bench/bench_*.c                benchmarks
 #   tests/fuzz/fuzz_*.c                  libFuzzer targets
+#   tests/sim/search.c                   make sim: simulated networks, at random
 #   tests/programs/fault.c, lying_note.c  build/NAME.so, for LD_PRELOAD
 #   any other tests/programs/*.c         programs that the check scripts use
 #   */NAME.1, .5, .7                     a man page, beside its program
@@ -49,6 +50,8 @@ DOC = $(PREFIX)/share/doc/blinksort
 # The scripts are installed here, with the files that they read.
 OURS = $(PREFIX)/lib/blinksort
 FUZZ_SECONDS ?= 20
+SEEDS ?= 2000
+FIRST ?= 1
 ARCH := $(shell uname -m)
 # The folder that holds usr/include and usr/lib; an empty name means /.
 SYSROOT ?=
@@ -101,7 +104,8 @@ TESTS := $(wildcard tests/unit/test_*.c)
 BENCHES := $(wildcard tests/bench/bench_*.c)
 FUZZERS := $(wildcard tests/fuzz/fuzz_*.c)
 PRELOADS := $(wildcard tests/programs/fault.c tests/programs/lying_note.c)
-HELPERS := $(filter-out $(PRELOADS),$(wildcard tests/programs/*.c))
+HELPERS := $(filter-out $(PRELOADS),$(wildcard tests/programs/*.c)) \
+	$(wildcard tests/sim/*.c)
 SCRIPTS := $(wildcard .ci/run tests/run tests/cluster tests/*.sh \
 	     tests/*/*.sh tune/blinktune tune/*/*.sh packaging/*.sh \
 	     packaging/completion/candidates packaging/completion/*.bash \
@@ -172,6 +176,7 @@ WRAP_test_file_io := pread pwrite
 WRAP_test_outfile := openat
 WRAP_test_progress := clock_gettime
 WRAP_test_orderer := thread_pool_wait_while
+WRAP_search := $(SIMULATED)
 WRAP_test_simulation := $(SIMULATED)
 WRAP_test_scratch := fallocate fstat fstatfs fstatvfs openat unlinkat
 WRAP_fuzz_cluster := $(SIMULATED) topology_read
@@ -335,6 +340,8 @@ help: ## show this list
 # RECORD=FOLDER   make bench: put the records there, for blinkreport
 # FULL=1          make bench: the largest sizes, too
 # FUZZ_SECONDS=20 make fuzz: run each target for this time
+# SEEDS=2000      make sim: search so many networks
+# FIRST=1         make sim: begin with this seed
 # PREFIX=/usr     make install: install into bin/, lib/ and share/ of /usr
 # DESTDIR=FOLDER  make install: put FOLDER before PREFIX, for a package
 
@@ -512,6 +519,11 @@ fuzz: ## run each fuzz target from its corpus
 			{ tail -n 40 $(BUILD)/fuzz/$$name.log; exit 1; }; \
 		tail -n 1 $(BUILD)/fuzz/$$name.log; \
 	done
+
+.PHONY: sim
+sim: ## search random simulated networks for wrong exchanges
+sim: $(BUILD)/$(VARIANT)/tests/sim/search
+	@$< $(SEEDS) $(FIRST)
 
 C_FILES := $(wildcard src/*/*.[ch] src/*/*/*.[ch] shell/*.[ch] tests/*/*.[ch] \
 	     tests/unit/musl/*.h)

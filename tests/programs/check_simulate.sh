@@ -7,6 +7,7 @@
 . "$(dirname "$0")/tool_lib.sh"
 
 PROBE=$BIN/blinkprobe
+SEARCH=$HELPERS/../sim/search
 TESTED=("$PROBE") TESTED_AS=blinkprobe
 
 # simulate OPTION...: prints to out
@@ -149,6 +150,33 @@ case_failures()
 	simulate --nodes=8 --pause=3:0:500 --deadline=1
 }
 
+# Networks at random: make sim searches more of them.
+case_search()
+{
+	local seeds=300
+
+	[ -z "$SANITIZED$QUICK" ] || seeds=60
+	expect_status 0 "$SEARCH" "$seeds" >out
+	expect_match "^$seeds seeds: $seeds passed, 0 failed, [1-9]" out
+}
+
+# The line by which the search tells a seed repeats it.
+case_search_commands()
+{
+	local seed words
+
+	for seed in {1..20}; do
+		"$SEARCH" 1 "$seed" >told
+		if grep -qE 'blames|did not end' told; then
+			continue
+		fi
+		read -ra words < <(sed -n '1s/^bin.blinkprobe simulate //p' told)
+		simulate "${words[@]}"
+		grep -o 'digest .*' out >repeated
+		grep -o 'digest .*' told | expect_same repeated -
+	done
+}
+
 # Whatever there is no memory for, the program says so and ends.
 case_little_memory()
 {
@@ -209,6 +237,8 @@ check simulate_seeds case_seeds
 check simulate_trace case_trace
 check simulate_join case_join
 check simulate_failures case_failures
+check simulate_search case_search
+check simulate_search_commands case_search_commands
 if [ -n "$SANITIZED" ]; then
 	skip simulate_little_memory "the sanitizer itself needs more"
 else
