@@ -15,9 +15,30 @@
 /* A rank that was away for this part of the deadline cannot tell whether others
  * were silent. */
 #define AWAY_PART 4
+/* Ranks leave by a tree, in which so many are below one, and wait for those
+ * below them.  If thousands spoke to rank 0 at once, its socket would drop some
+ * of what they say, and nobody would repeat it. */
+#define LEAVE_FAN_IN 16
 
 /* --- waiting for ranks ------------------------------------------------------
  */
+
+/* The rank that stays until the node, which is not rank 0, leaves. */
+static unsigned above(unsigned node)
+{
+	return (node - 1) / LEAVE_FAN_IN;
+}
+
+bool exchange_awaits_phase(const struct exchange *exchange, unsigned node)
+{
+	unsigned own = exchange_own(exchange);
+
+	if (exchange->peers[node]->phase >= exchange->phase_wanted)
+		return false;
+	if (exchange->phase_wanted == EXCHANGE_PHASE_GONE)
+		return node != 0 && above(node) == own;
+	return node != own && (own == 0 || node == 0);
+}
 
 /* True if only this peer can give us something that we need. */
 static bool is_waited_for(const struct exchange *exchange, unsigned node)
@@ -29,7 +50,7 @@ static bool is_waited_for(const struct exchange *exchange, unsigned node)
 		return false;
 	if (!peer->is_here && !exchange->skips_hello)
 		return true;
-	if (peer->phase < exchange->phase_wanted && (own == 0 || node == 0))
+	if (exchange_awaits_phase(exchange, node))
 		return true;
 	if (!exchange->collective || !peer->meets)
 		return false;
@@ -353,14 +374,10 @@ static const struct exchange_ops straight = {
 /* --- barriers ---------------------------------------------------------------
  */
 
-bool exchange_phase_is_reached(const struct exchange *exchange)
+static bool phase_is_reached(const struct exchange *exchange)
 {
-	struct exchange_peer *const *peers = exchange->peers;
-
-	if (exchange_own(exchange) != 0)
-		return peers[0]->phase >= exchange->phase_wanted;
-	for (unsigned node = 1; node < exchange_count(exchange); node++)
-		if (peers[node]->phase < exchange->phase_wanted)
+	for (unsigned node = 0; node < exchange_count(exchange); node++)
+		if (exchange_awaits_phase(exchange, node))
 			return false;
 	return true;
 }
@@ -385,7 +402,7 @@ int exchange_barrier(struct exchange *exchange, uint32_t phase,
 	exchange->delay_ms = 0;
 	if (own != 0)
 		come_to(exchange, phase, 0);
-	error = go_on_until(exchange, exchange_phase_is_reached, failure);
+	error = go_on_until(exchange, phase_is_reached, failure);
 	exchange->phase_wanted = 0;
 	if (error == 0 && own == 0)
 		come_to(exchange, phase, EXCHANGE_ALL);
@@ -416,12 +433,22 @@ void exchange_fail(struct exchange *exchange, const struct failure *failure)
 	exchange->transport->tell_failure(exchange);
 }
 
+unsigned exchange_stay(struct exchange *exchange, uint64_t for_ns)
+{
+	uint64_t end_ns = clock_now_ns() + for_ns;
+	struct failure failure;
+
+	exchange->phase_wanted = EXCHANGE_PHASE_GONE;
+	while (!phase_is_reached(exchange) && clock_now_ns() < end_ns &&
+	       exchange_step(exchange, &failure) == 0)
+		;
+	exchange->phase_wanted = 0;
+	exchange->phase = EXCHANGE_PHASE_GONE;
+	return above(exchange_own(exchange));
+}
+
 void exchange_leave(struct exchange *exchange)
 {
-	if (exchange_own(exchange) != 0)
-		exchange->phase = EXCHANGE_PHASE_GONE;
-	else
-		exchange->phase_wanted = EXCHANGE_PHASE_GONE;
 	exchange->transport->leave(exchange);
 }
 

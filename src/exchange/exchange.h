@@ -243,7 +243,8 @@ exchange_blame(struct exchange *exchange, unsigned node,
 	       struct failure *failure, const char *format, ...);
 
 /* Call it after the last barrier: rank 0 stays until all other ranks know that
- * all have come to it. */
+ * all have come to it.  Over UDP ranks leave by a tree: some others stay, too,
+ * until those below them leave; none for longer than a second. */
 void exchange_leave(struct exchange *exchange);
 
 /* The node's clock less this rank's, and by how much that may be wrong at most;

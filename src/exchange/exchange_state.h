@@ -196,7 +196,7 @@ struct exchange {
 	unsigned in_left; /* messages to us that are not whole yet */
 	/* Barriers. */
 	uint32_t phase;	       /* as other ranks see it */
-	uint32_t phase_wanted; /* all ranks, or rank 0, must come to it; or 0 */
+	uint32_t phase_wanted; /* see exchange_awaits_phase(); or 0 */
 	uint32_t delay_ms;     /* announced until the next barrier */
 	uint64_t served_ns;    /* when this rank was last here, and not away */
 
@@ -257,8 +257,13 @@ int exchange_step(struct exchange *exchange, struct failure *failure);
  * until_ns. */
 void exchange_note_sleep(struct exchange *exchange, uint64_t begin_ns,
 			 uint64_t until_ns);
-/* Have all ranks, or has rank 0, come to phase_wanted? */
-bool exchange_phase_is_reached(const struct exchange *exchange);
+/* Does this rank wait for the node to come to phase_wanted?  In barriers rank 0
+ * waits for all, and all for rank 0; then ranks leave by a tree. */
+bool exchange_awaits_phase(const struct exchange *exchange, unsigned node);
+/* Stay, for_ns at most, until the ranks that leave before this one have told it
+ * that they do: they may still need an answer.  Returns the rank that waits for
+ * the farewell of this one, which rank 0 gives to none. */
+unsigned exchange_stay(struct exchange *exchange, uint64_t for_ns);
 /* Give the node up: "WHAT 5.0 sADVICE", where 5 s is the deadline. */
 void exchange_give_up(struct exchange *exchange, unsigned node,
 		      const char *what, const char *advice);

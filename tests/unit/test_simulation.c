@@ -346,6 +346,35 @@ static void simulation__many_ranks(void **state)
 	assert_true(figures.ranks.damaged_datagrams > 0);
 }
 
+/* --- hundreds of ranks -------------------------------------------------------
+ */
+
+static struct simulation_options many(void)
+{
+	struct simulation_options options = usual();
+
+	options.node_count = 256;
+	options.message_bytes = 100;
+	options.schedule = EXCHANGE_GRID;
+	options.deadline_ns = 200 * MS;
+	options.network.receive_room_max = 208 * KIB;
+	return options;
+}
+
+/* Rank 0's socket has no room for what all say that leave at once. */
+static void simulation__many_ranks_leave(void **state)
+{
+	struct simulation_options options = many();
+
+	(void)state;
+	options.deadline_ns = 5000 * MS;
+	for (unsigned percent = 0; percent < 2; percent++) {
+		options.network.loss = percent * VIRTUAL_CHANCE / 100;
+		run(&options);
+		assert_true(figures.end_ns < figures.max_ns + 50 * MS);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -364,6 +393,7 @@ int main(void)
 			simulation__a_rank_that_was_away_gives_none_up),
 		cmocka_unit_test(simulation__a_path_that_loses_long_ones),
 		cmocka_unit_test(simulation__many_ranks),
+		cmocka_unit_test(simulation__many_ranks_leave),
 	};
 
 	return cmocka_run_group_tests_name("simulation", tests, NULL, NULL);

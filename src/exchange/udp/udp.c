@@ -23,11 +23,11 @@
 /* Enough for some lists of gaps, of which each segment may be a batch of its
  * own. */
 #define SERVE_STEPS_MAX (4 * UDP_GAPS_MAX)
-/* Rank 0 stays for this long for ranks that have not said that they leave. */
+/* A rank stays for this long for those that have not said that they leave. */
 #define LEAVE_NS (1000 * MILLISECOND_NS)
 /* A STATUS that tells of a failure, or that this rank leaves, is sent this many
  * times, since no rank answers it.  The latter is sent more often if datagrams
- * were lost: rank 0 would stay. */
+ * were lost: a rank would stay. */
 #define LAST_STATUSES 3
 #define LAST_STATUSES_LOSSY 10
 
@@ -233,7 +233,7 @@ static void tell_failure(struct exchange *exchange)
 	}
 }
 
-static void say_farewell(struct udp *x)
+static void say_farewell(struct udp *x, unsigned node)
 {
 	unsigned count = x->base.counters.resent_datagrams ? LAST_STATUSES_LOSSY
 							   : LAST_STATUSES;
@@ -241,21 +241,15 @@ static void say_farewell(struct udp *x)
 	if (x->page)
 		count = 1;
 	for (unsigned i = 0; i < count; i++)
-		udp_status_send(x, 0, 0);
+		udp_status_send(x, node, 0);
 }
 
 static void leave(struct exchange *exchange)
 {
-	uint64_t end_ns = clock_now_ns() + LEAVE_NS;
-	struct failure failure;
+	unsigned above = exchange_stay(exchange, LEAVE_NS);
 
-	if (exchange_own(exchange) != 0) {
-		say_farewell(udp_of(exchange));
-		return;
-	}
-	while (!exchange_phase_is_reached(exchange) && clock_now_ns() < end_ns)
-		if (exchange_step(exchange, &failure) < 0)
-			return;
+	if (exchange_own(exchange) != 0)
+		say_farewell(udp_of(exchange), above);
 }
 
 /* --- reporting -------------------------------------------------------------

@@ -12,7 +12,8 @@
  * ranks on an address; of RANK_NODES_MAX they end with 46622. */
 #define PORT_FIRST 10240
 #define PORT_COUNT 20000
-/* A few messages of the benchmark's size; the kernel may grant less. */
+/* A few messages of the benchmark's size, and some STATUS of each of
+ * RANK_NODES_MAX ranks; the kernel may grant less. */
 #define RECEIVE_ROOM_BYTES ((uint32_t)16 << 20)
 /* The kernel counts what lies in a socket with its overhead: up to this many
  * times the payload. */
@@ -122,7 +123,10 @@ static int guess_ports(struct udp *x, struct udp_host *hosts,
 
 static int open_sockets(struct udp *x, struct failure *failure)
 {
-	struct datagram_options options = { .plain = true };
+	struct datagram_options options = {
+		.plain = true,
+		.receive_room_bytes = RECEIVE_ROOM_BYTES,
+	};
 	struct address local = bound_address(x);
 	uint16_t port = x->control_ports[udp_own(x)];
 	int error = -EADDRINUSE;
@@ -138,7 +142,6 @@ static int open_sockets(struct udp *x, struct failure *failure)
 	}
 	address_set_port(&local, 0);
 	options.plain = x->options.plain;
-	options.receive_room_bytes = RECEIVE_ROOM_BYTES;
 	options.send_room_bytes = address_is_loopback(&local)
 					  ? SEND_ROOM_LOOPBACK_BYTES
 					  : SEND_ROOM_BYTES;

@@ -692,9 +692,9 @@ unsigned udp_status_needed(const struct udp *x)
 		if (node == udp_own(x))
 			continue;
 		unheard += !peer->is_here;
-		behind += peer->phase < x->base.phase_wanted;
+		behind += exchange_awaits_phase(&x->base, node);
 	}
 	if (unheard > 0)
 		return unheard;
-	return udp_own(x) == 0 ? MAX(1, behind) : 1;
+	return MAX(1, behind);
 }
