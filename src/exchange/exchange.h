@@ -229,7 +229,8 @@ void exchange_share_cpu(struct exchange *exchange);
 void exchange_announce_delay(struct exchange *exchange, uint32_t delay_ms);
 
 /* Tell all other ranks that the run has failed here; or, if a failure is known
- * already, tell them that one. */
+ * already, that one.  If another rank has told it, a few are told: each passes
+ * it on, and so all hear of it. */
 void exchange_fail(struct exchange *exchange, const struct failure *failure);
 
 /* The end of a reason to blame a rank whose numbers are impossible. */

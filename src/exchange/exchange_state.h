@@ -87,7 +87,7 @@ struct exchange_transport {
 
 	/* --- the rest --- */
 
-	/* Tell all other ranks what .failed has. */
+	/* Tell all other ranks what .failed has; a few, if it is told. */
 	void (*tell_failure)(struct exchange *exchange);
 	void (*leave)(struct exchange *exchange);
 	/* Or NULL: ranks of one machine have one clock, and those of others are
@@ -118,6 +118,7 @@ struct exchange_ops {
  * Written by exchange_failure.c, once. */
 struct exchange_failed {
 	bool any;
+	bool is_told;		/* by another rank, which tells others, too */
 	unsigned node;		/* at fault; the own rank: this one */
 	struct failure failure; /* as all other ranks are told */
 	char what[320];		/* failure.what: "rank N (NAME)" */

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -16,6 +17,7 @@
 
 #define MS ((uint64_t)1000000)
 #define NODES 12
+#define MANY 256
 
 static struct simulation_figures figures;
 static struct failure failure;
@@ -353,7 +355,7 @@ static struct simulation_options many(void)
 {
 	struct simulation_options options = usual();
 
-	options.node_count = 256;
+	options.node_count = MANY;
 	options.message_bytes = 100;
 	options.schedule = EXCHANGE_GRID;
 	options.deadline_ns = 200 * MS;
@@ -372,6 +374,35 @@ static void simulation__many_ranks_leave(void **state)
 		options.network.loss = percent * VIRTUAL_CHANCE / 100;
 		run(&options);
 		assert_true(figures.end_ns < figures.max_ns + 50 * MS);
+	}
+}
+
+/* All ranks that live name the dead one, whatever its place is among those that
+ * pass it on.  If all told all, it would be as many STATUS as there are pairs,
+ * and more. */
+static void simulation__a_failure_among_many(void **state)
+{
+	static const unsigned dead[] = { 0, 3, 128 };
+	static struct simulation_outcome outcomes[MANY];
+	struct simulation_options options = many();
+	uint64_t pairs = options.node_count * (options.node_count - 1);
+
+	(void)state;
+	options.outcomes = outcomes;
+	options.death_count = 1;
+	options.network.loss = VIRTUAL_CHANCE / 20;
+	for (size_t i = 0; i < ARRAY_LEN(dead); i++) {
+		char name[32];
+
+		options.deaths[0].rank = dead[i];
+		snprintf(name, sizeof(name), "rank %u (", dead[i]);
+		run_to_fail(&options, EXIT_PEER, name, "0.2 s");
+		for (unsigned node = 0; node < options.node_count; node++)
+			assert_true(node == dead[i] ||
+				    (outcomes[node].has_ended &&
+				     outcomes[node].blamed == dead[i]));
+		assert_true(figures.end_ns < 2 * options.deadline_ns);
+		assert_true(figures.ranks.status_datagrams < 2 * pairs);
 	}
 }
 
@@ -394,6 +425,7 @@ int main(void)
 		cmocka_unit_test(simulation__a_path_that_loses_long_ones),
 		cmocka_unit_test(simulation__many_ranks),
 		cmocka_unit_test(simulation__many_ranks_leave),
+		cmocka_unit_test(simulation__a_failure_among_many),
 	};
 
 	return cmocka_run_group_tests_name("simulation", tests, NULL, NULL);

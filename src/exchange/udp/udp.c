@@ -220,6 +220,20 @@ static void wait_for_late_ones(struct udp *x)
 	}
 }
 
+/* If each rank that is told tells these ranks, all are told after as many steps
+ * as their number has bits, each by as many others: a few that are dead, and
+ * STATUS that are lost, do not matter. */
+static void tell_at_powers_of_two(struct udp *x)
+{
+	unsigned count = udp_node_count(x);
+
+	for (unsigned distance = 1; distance < count; distance *= 2)
+		udp_status_send(x, (udp_own(x) + distance) % count, 0);
+}
+
+/* Ranks that are told pass it on to a few.  The one that has noticed the
+ * failure goes on to tell all, since ranks in between may compute for long; by
+ * then those that would have noticed it, too, have been told. */
 static void tell_failure(struct exchange *exchange)
 {
 	struct timespec pause = { .tv_nsec = (long)MILLISECOND_NS };
@@ -229,7 +243,10 @@ static void tell_failure(struct exchange *exchange)
 	for (unsigned i = 0; i < LAST_STATUSES; i++) {
 		if (i > 0)
 			nanosleep(&pause, NULL);
-		udp_status_send_all(x, 0);
+		if (i == 0 || x->base.failed.is_told)
+			tell_at_powers_of_two(x);
+		else
+			udp_status_send_all(x, 0);
 	}
 }
 
