@@ -161,6 +161,10 @@ SIMULATED := clock_gettime nanosleep ppoll datagram_open datagram_close \
 	datagram_payload_bytes datagram_send datagram_peek datagram_take \
 	datagram_receive
 
+# Whole ranks that are simulated, by tests/unit/cluster_world.h.
+SIMULATED_RANKS := $(SIMULATED) cluster_check_and_pause \
+	external_rank_is_busy rank_find topology_read
+
 # WRAP_NAME lists the functions that the program NAME replaces: its calls of
 # FUNCTION go to its own __wrap_FUNCTION.
 WRAP_blinkprobe := $(SIMULATED)
@@ -179,7 +183,7 @@ WRAP_test_orderer := thread_pool_wait_while
 WRAP_search := $(SIMULATED)
 WRAP_test_simulation := $(SIMULATED)
 WRAP_test_scratch := fallocate fstat fstatfs fstatvfs openat unlinkat
-WRAP_fuzz_cluster := $(SIMULATED) topology_read
+WRAP_fuzz_cluster := $(SIMULATED_RANKS)
 
 ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all \
 	-fno-omit-frame-pointer

@@ -8,7 +8,8 @@
 
 #include "base/base.h"
 
-static struct host *current;
+/* Threads that a host has started are no hosts. */
+static _Thread_local struct host *current;
 
 struct host *host_current(void)
 {

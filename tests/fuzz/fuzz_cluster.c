@@ -12,23 +12,14 @@
  * After a while nothing comes from the liar any more: whatever it has said, the
  * others must then come to an end.
  */
-#include <assert.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cluster/cluster_state.h"
-#include "simulate/virtual_network.h"
-#include "tests/programs/lie.h"
-#include "io/input/sigbus.h"
+#include "tests/unit/cluster_liar.h"
 
-#define RANKS_MAX 3
-#define LIES_MAX 24
-#define SECOND_NS ((uint64_t)1000000000)
+#define FUZZ_RANKS_MAX 3
+#define FUZZ_LIES_MAX 24
 #define DEADLINE_NS (SECOND_NS / 5)
 /* From when on nothing comes from the liar, and when all must have ended: all
  * deadlines, the longest silence that a rank may ask for, and what rank 0 waits
@@ -41,9 +32,6 @@
 /* A lie that is allowed may be this long: else half of the time would go into
  * questions to a rank that may be silent for minutes. */
 #define DELAY_MS_MAX 1000
-#define WAY_NS 10000 /* of a datagram, from host to switch to host */
-#define READ_NS 100  /* of the clock, so that no loop goes on for ever */
-#define STACK_BYTES ((size_t)1 << 20)
 #define RECORD_BYTES 100
 #define INPUT_RECORDS_MAX 60
 
@@ -69,43 +57,20 @@ static void require(bool condition, const char *what)
 	abort();
 }
 
-/* --- the ranks and their network ---------------------------------------------
+/* --- the ranks and the liar -------------------------------------------------
  */
 
-enum { CONTROL, DATA }; /* the order in which a rank opens its sockets */
-
+/* What a rank has besides that of a simulated_rank. */
 struct actor {
-	struct cluster *cluster;
 	struct sorter_config config;
 	struct cluster_config cluster_config;
 	const char *input_path, *output_path;
-	struct cluster_result result;
-	struct failure failure;
-	char what[FAILURE_WHY_BYTES];
-	int error;
 	uint64_t record_count;
 	const uint8_t *records;
 };
 
-static struct world world;
-static struct virtual_network network;
-static const struct virtual_network_options network_options = {
-	.link_bits_per_s = (uint64_t)100 * 1000000000,
-	.link_delay_ns = WAY_NS,
-	.queue_bytes = 4 << 20,
-	.mtu_bytes = 9000,
-	.receive_room_max = 16 << 20,
-	.clock_ns = READ_NS,
-};
-static struct actor actors[RANKS_MAX];
-static unsigned rank_count, liar;
-
-static struct lie lies[LIES_MAX];
-static unsigned lie_count;
+static struct actor actors[FUZZ_RANKS_MAX];
 static unsigned liar_datagrams;
-static bool told, accuses;
-static struct udp_wire_keys keys;
-static const uint8_t secret[UDP_SECRET_BYTES] = "one that the liar has, too";
 
 /* A silence that is allowed becomes a short one. */
 static void shorten(uint8_t *datagram, size_t byte_count)
@@ -125,15 +90,9 @@ static void put_lies(struct host *host, unsigned socket,
 		     size_t byte_count)
 {
 	uint8_t datagram[DATAGRAM_BATCH_BYTES_MAX];
-	bool is_data = socket == DATA;
 
-	if (!accuses && !is_data && byte_count >= UDP_STATUS_FIXED_BYTES &&
-	    (bytes[LIE_FLAGS_AT] & UDP_STATUS_FAILED))
-		return;
-	memcpy(datagram, bytes, byte_count);
-	byte_count = lie_tell(lies, lie_count, &keys, is_data, datagram,
-			      byte_count, sizeof(datagram), &told);
-	if (!is_data)
+	byte_count = world_lie(socket, bytes, byte_count, datagram);
+	if (socket == CONTROL)
 		shorten(datagram, byte_count);
 	if (byte_count > 0)
 		virtual_network_put(host, socket, to, datagram, byte_count);
@@ -144,59 +103,11 @@ static void tap(struct host *host, unsigned socket, const struct address *to,
 {
 	if (host->number != liar || (lie_count == 0 && accuses)) {
 		virtual_network_put(host, socket, to, bytes, byte_count);
-	} else if (host->now_ns < SECOND_NS + QUIET_NS &&
+	} else if (host->now_ns < BEGIN_NS + QUIET_NS &&
 		   liar_datagrams < LIAR_DATAGRAMS_MAX) {
 		liar_datagrams++;
 		put_lies(host, socket, to, bytes, byte_count);
 	}
-}
-
-/* --- the ranks, in place of rank.c ------------------------------------------
- */
-
-static struct address addresses[RANKS_MAX];
-static char *names[RANKS_MAX];
-
-int rank_find(struct rank *rank, const struct rank_options *options,
-	      struct failure *failure)
-{
-	(void)options, (void)failure;
-	*rank = (struct rank){
-		.rank = host_current()->number,
-		.node_count = rank_count,
-		.addresses = addresses,
-		.names = names,
-		.machine_count = 1,
-		.source = "options",
-	};
-	memcpy(rank->secret, secret, sizeof(secret));
-	return 0;
-}
-
-int rank_learn_secret(struct rank *rank, uint64_t deadline_ns,
-		      struct failure *failure)
-{
-	(void)rank, (void)deadline_ns, (void)failure;
-	return 0;
-}
-
-void rank_explain(const struct rank *rank, struct failure *failure)
-{
-	(void)rank, (void)failure;
-}
-
-void rank_free(struct rank *rank)
-{
-	(void)rank;
-}
-
-void __wrap_topology_read(struct topology *topology);
-
-/* Reading the mask of all CPUs that a kernel may have takes a while. */
-void __wrap_topology_read(struct topology *topology)
-{
-	topology->cpu_count = 1;
-	topology->cpus[0] = 0;
 }
 
 /* --- inputs and outputs ----------------------------------------------------
@@ -211,9 +122,10 @@ struct input_file_of {
 	uint8_t *records;
 };
 
-static struct input_file_of inputs[RANKS_MAX][KEYS_KINDS][ARRAY_LEN(counts)];
+static struct input_file_of inputs[FUZZ_RANKS_MAX][KEYS_KINDS]
+				  [ARRAY_LEN(counts)];
 static char folder[64];
-static char output_paths[RANKS_MAX][80], gathered_path[80], trace_path[80];
+static char output_paths[FUZZ_RANKS_MAX][80], gathered_path[80], trace_path[80];
 
 static void fill_records(uint8_t *records, unsigned count, unsigned rank,
 			 enum keys_kind kind)
@@ -255,7 +167,7 @@ static struct input_file_of *find_input(unsigned rank, enum keys_kind kind,
 
 static void remove_outputs(void)
 {
-	for (unsigned i = 0; i < RANKS_MAX; i++)
+	for (unsigned i = 0; i < FUZZ_RANKS_MAX; i++)
 		unlink(output_paths[i]);
 	unlink(gathered_path);
 	unlink(trace_path);
@@ -276,28 +188,14 @@ static void set_up(void)
 		 has_memory ? "/dev/shm" : "/tmp");
 	require(mkdtemp(folder) != NULL, "no folder");
 	atexit(remove_folder);
-	/* Clearing one for each arena takes longer than the rest of a job. */
-	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
-	for (unsigned i = 0; i < RANKS_MAX; i++) {
-		char text[ADDRESS_TEXT_BYTES];
-
+	for (unsigned i = 0; i < FUZZ_RANKS_MAX; i++)
 		snprintf(output_paths[i], sizeof(output_paths[i]), "%s/out.%u",
 			 folder, i);
-		virtual_network_address(i, ADDRESS_PORT_DEFAULT, &addresses[i]);
-		names[i] = strdup(address_format(&addresses[i], text));
-		actors[i].cluster = calloc(1, sizeof(struct cluster));
-		require(actors[i].cluster != NULL, "memory");
-	}
-	require(world_init(&world, RANKS_MAX, STACK_BYTES, SECOND_NS, 0) == 0 &&
-			virtual_network_init(&network, &world, &network_options,
-					     0) == 0,
-		"memory");
-	world.end_ns = SECOND_NS + END_NS;
+	require(world_set_up(FUZZ_RANKS_MAX, END_NS) == 0, "memory or keys");
 	network.tap = tap;
 	snprintf(gathered_path, sizeof(gathered_path), "%s/out.all", folder);
 	snprintf(trace_path, sizeof(trace_path), "%s/trace", folder);
-	require(udp_wire_derive_keys(secret, &keys) == 0, "keys");
-	for (unsigned i = 0; i < RANKS_MAX; i++)
+	for (unsigned i = 0; i < FUZZ_RANKS_MAX; i++)
 		for (unsigned k = 0; k < KEYS_KINDS; k++)
 			for (unsigned c = 0; c < ARRAY_LEN(counts); c++)
 				find_input(i, (enum keys_kind)k, c);
@@ -357,29 +255,8 @@ static void configure(unsigned rank, const uint8_t *header)
 	actor->records = input->records;
 	actor->record_count = (uint64_t)counts[which] * RECORD_BYTES /
 			      actor->config.shape.size;
-	actor->failure = (struct failure){ .status = EXIT_DONE };
-	actor->what[0] = '\0';
-}
-
-static void be_rank(void *argument)
-{
-	struct actor *self = argument;
-
-	self->error = cluster_run_in(self->cluster, &self->config,
-				     &self->cluster_config, &self->result,
-				     &self->failure);
-	if (self->error && self->failure.what)
-		snprintf(self->what, sizeof(self->what), "%s",
-			 self->failure.what);
-}
-
-static void start(unsigned rank)
-{
-	struct actor *actor = &actors[rank];
-
-	memset(actor->cluster, 0, sizeof(*actor->cluster));
-	/* Not 0: of a STATUS's clock that means none. */
-	world_start(&world.hosts[rank], SECOND_NS, be_rank, actor);
+	ranks[rank].config = &actor->config;
+	ranks[rank].cluster_config = &actor->cluster_config;
 }
 
 /* --- lies ----------------------------------------------------------------- */
@@ -444,12 +321,14 @@ static bool is_another_file(const struct failure *failure)
 	       strstr(failure->why, "has another file there");
 }
 
-static void check_failed(const struct actor *actor)
+static void check_failed(unsigned rank)
 {
-	const struct failure *failure = &actor->failure;
+	const struct failure *failure = &ranks[rank].failure;
+	const struct actor *actor = &actors[rank];
+	const char *what = failure->what ? failure->what : "";
 
 	if (!told)
-		fprintf(stderr, "%s: %s\n", actor->what, failure->why);
+		fprintf(stderr, "%s: %s\n", what, failure->why);
 	require(told, "without a lie a rank has failed");
 	require(actor->output_path == gathered_path ||
 			!exists(actor->output_path),
@@ -458,10 +337,10 @@ static void check_failed(const struct actor *actor)
 	    (failure->status == EXIT_RESOURCES && is_too_large(failure)))
 		return;
 	if (failure->status != EXIT_PEER)
-		fprintf(stderr, "status %d: %s: %s\n", failure->status,
-			actor->what, failure->why);
+		fprintf(stderr, "status %d: %s: %s\n", failure->status, what,
+			failure->why);
 	require(failure->status == EXIT_PEER, "a wrong status");
-	require(strstr(actor->what, "rank ") || strstr(failure->why, "rank "),
+	require(strstr(what, "rank ") || strstr(failure->why, "rank "),
 		"no rank is named");
 }
 
@@ -488,7 +367,8 @@ static size_t read_whole(const char *path, uint8_t *bytes, size_t room_bytes)
 
 static void check_sorted(void)
 {
-	static uint8_t all[RANKS_MAX * INPUT_RECORDS_MAX * RECORD_BYTES + 1];
+	static uint8_t
+		all[FUZZ_RANKS_MAX * INPUT_RECORDS_MAX * RECORD_BYTES + 1];
 	static uint8_t got[sizeof(all)];
 	static const uint8_t *sorted[sizeof(all) / 4];
 	uint32_t size = actors[0].config.shape.size;
@@ -521,9 +401,9 @@ static void check_end(void)
 	bool failed = false;
 
 	for (unsigned i = 0; i < rank_count; i++) {
-		failed |= actors[i].error != 0;
-		if (actors[i].error && (i != liar || !told))
-			check_failed(&actors[i]);
+		failed |= ranks[i].error != 0;
+		if (ranks[i].error && (i != liar || !told))
+			check_failed(i);
 	}
 	if (!told && !failed)
 		check_sorted();
@@ -559,18 +439,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	rank_count = 2 + data[AT_RANKS] % 2;
 	accuses = data[AT_RANKS] & 2;
 	liar = data[AT_LIAR] % rank_count;
-	lie_count = (unsigned)MIN((size - HEADER_BYTES) / LIE_BYTES, LIES_MAX);
+	lie_count =
+		(unsigned)MIN((size - HEADER_BYTES) / LIE_BYTES, FUZZ_LIES_MAX);
 	for (unsigned i = 0; i < lie_count; i++)
 		read_lie(&lies[i], data + HEADER_BYTES + i * LIE_BYTES);
 	for (unsigned i = 0; i < rank_count; i++) {
 		configure(i, data);
-		start(i);
+		world_start_rank(i, 0);
 	}
-	require(world_run(&world) == 0, "a rank waits without end");
-	virtual_network_clear(&network);
+	require(world_run_job() == 0, "a rank waits without end");
 	check_end();
-	for (unsigned i = 0; i < rank_count; i++)
-		cluster_free(actors[i].cluster);
+	world_free_job();
 	remove_outputs();
 	return 0;
 }
@@ -587,7 +466,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t size_max,
 	seed /= 8;
 	if (size < HEADER_BYTES || choice < 2)
 		return LLVMFuzzerMutate(data, size, size_max);
-	if (count == 0 || (choice == 2 && count < LIES_MAX)) {
+	if (count == 0 || (choice == 2 && count < FUZZ_LIES_MAX)) {
 		if (HEADER_BYTES + (count + 1) * LIE_BYTES > size_max)
 			return size;
 		lie += count * LIE_BYTES;

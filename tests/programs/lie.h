@@ -13,6 +13,7 @@
 #include <sodium.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -39,6 +40,7 @@ enum lie_kind {
 enum lie_operation { LIE_SET, LIE_ADD, LIE_XOR, LIE_OPERATIONS };
 
 #define LIE_ANY_EPOCH 255
+#define LIES_MAX 32 /* of a rank */
 
 struct lie {
 	enum lie_kind kind;
@@ -95,6 +97,108 @@ static const struct lie_field lie_segment_fields[] = {
 #define LIE_CRC32C_BYTES 4
 #define LIE_DATA_EPOCH_AT 6
 #define LIE_DATA_OFFSET_AT 24
+
+/* --- lies as words
+ * ------------------------------------------------------------
+ */
+
+/* False: the word is none of these. */
+static inline bool lie_find_word(const char *word, const char *const *words,
+				 unsigned count, unsigned *found)
+{
+	for (unsigned i = 0; i < count; i++) {
+		*found = i;
+		if (strcmp(word, words[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+static inline bool lie_find_number(const char *word, uint64_t *value)
+{
+	char *end;
+
+	*value = strtoull(word, &end, 0);
+	return end > word && *end == '\0';
+}
+
+static inline bool lie_find_index(const char *word, struct lie *lie)
+{
+	const struct lie_field *fields = lie_fields;
+	size_t count = lie->kind == LIE_FIELD ? ARRAY_LEN(lie_fields) : 0;
+	uint64_t value;
+	bool found;
+
+	if (lie->kind == LIE_SEGMENT) {
+		fields = lie_segment_fields;
+		count = ARRAY_LEN(lie_segment_fields);
+	}
+	for (lie->index = 0; lie->index < count; lie->index++)
+		if (strcmp(word, fields[lie->index].name) == 0)
+			return true;
+	found = lie_find_number(word, &value);
+	lie->index = (unsigned)value;
+	return found;
+}
+
+/*
+ * Read KIND:EPOCH:INDEX:OPERATION:VALUE[:SKIP:COUNT], as in struct lie.  KIND
+ * and OPERATION are words, INDEX a number or the name of a field, EPOCH a
+ * number or "any"; a VALUE may be negative.  False: it is not of this form.
+ */
+static inline bool lie_parse(struct lie *lie, const char *text)
+{
+	static const char *const kinds[LIE_KINDS] = {
+		[LIE_FIELD] = "field",
+		[LIE_TOTAL] = "total",
+		[LIE_HELLO] = "hello",
+		[LIE_OFFER] = "offer",
+		[LIE_APPLICATION] = "application",
+		[LIE_GAP] = "gap",
+		[LIE_BYTE] = "byte",
+		[LIE_SEGMENT] = "segment",
+		[LIE_PAYLOAD] = "payload",
+		[LIE_LENGTH] = "length",
+		[LIE_DROP] = "drop",
+	};
+	static const char *const operations[LIE_OPERATIONS] = {
+		[LIE_SET] = "set",
+		[LIE_ADD] = "add",
+		[LIE_XOR] = "xor",
+	};
+	char copy[128], *words[7] = { NULL }, *rest = copy;
+	unsigned count = 0, kind, operation;
+	uint64_t epoch = LIE_ANY_EPOCH, skip = 0, told = 0;
+
+	if (strlen(text) >= sizeof(copy))
+		return false;
+	strcpy(copy, text);
+	while (count < ARRAY_LEN(words) && rest)
+		words[count++] = strsep(&rest, ":");
+	if (rest || (count != 5 && count != 7) ||
+	    !lie_find_word(words[0], kinds, LIE_KINDS, &kind) ||
+	    !lie_find_word(words[3], operations, LIE_OPERATIONS, &operation))
+		return false;
+	*lie = (struct lie){
+		.kind = (enum lie_kind)kind,
+		.operation = (enum lie_operation)operation,
+	};
+	if ((strcmp(words[1], "any") != 0 &&
+	     !lie_find_number(words[1], &epoch)) ||
+	    !lie_find_index(words[2], lie) ||
+	    !lie_find_number(words[4], &lie->value) ||
+	    (count == 7 && (!lie_find_number(words[5], &skip) ||
+			    !lie_find_number(words[6], &told))))
+		return false;
+	lie->epoch = (unsigned)epoch;
+	lie->skip = (unsigned)skip;
+	lie->count = (unsigned)told;
+	return true;
+}
+
+/* --- in a datagram
+ * ------------------------------------------------------------
+ */
 
 static inline uint64_t lie_load(const uint8_t *bytes, unsigned width)
 {

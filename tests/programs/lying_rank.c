@@ -1,11 +1,9 @@
 /*
  * lying_rank - blinksort, as a rank that has the key and lies
  *
- * usage: lying_rank KIND:EPOCH:INDEX:OPERATION:VALUE[:SKIP:COUNT]... --
- *                   BLINKSORT'S ARGUMENTS
+ * usage: lying_rank LIE... -- BLINKSORT'S ARGUMENTS
  *
- * as in lie.h.  KIND and OPERATION are words, INDEX a number or the name of a
- * field, EPOCH a number or "any"; a VALUE may be negative.
+ * with lies as lie_parse() reads them (lie.h).
  *
  * It is blinksort itself, whose datagrams pass by here; so it should say
  * --transport=udp, or the ranks of one machine speak through memory.
@@ -36,34 +34,9 @@ int __wrap_datagram_send(struct datagram_socket *socket,
 			 unsigned part_count, size_t segment_bytes,
 			 size_t total_bytes);
 
-#define LIES_MAX 32
-
 static struct lie lies[LIES_MAX];
 static unsigned lie_count;
 static struct udp_wire_keys job_keys;
-
-/* --- what the words mean ---------------------------------------------------
- */
-
-static const char *const kind_names[LIE_KINDS] = {
-	[LIE_FIELD] = "field",
-	[LIE_TOTAL] = "total",
-	[LIE_HELLO] = "hello",
-	[LIE_OFFER] = "offer",
-	[LIE_APPLICATION] = "application",
-	[LIE_GAP] = "gap",
-	[LIE_BYTE] = "byte",
-	[LIE_SEGMENT] = "segment",
-	[LIE_PAYLOAD] = "payload",
-	[LIE_LENGTH] = "length",
-	[LIE_DROP] = "drop",
-};
-
-static const char *const operation_names[LIE_OPERATIONS] = {
-	[LIE_SET] = "set",
-	[LIE_ADD] = "add",
-	[LIE_XOR] = "xor",
-};
 
 _Noreturn static void refuse(const char *word)
 {
@@ -71,62 +44,10 @@ _Noreturn static void refuse(const char *word)
 	exit(EXIT_USAGE);
 }
 
-static unsigned find_word(const char *word, const char *const *words,
-			  unsigned count)
+static void add_lie(const char *text)
 {
-	for (unsigned i = 0; i < count; i++)
-		if (strcmp(word, words[i]) == 0)
-			return i;
-	refuse(word);
-}
-
-static uint64_t find_number(const char *word)
-{
-	char *end;
-	uint64_t value = strtoull(word, &end, 0);
-
-	if (end == word || *end != '\0')
-		refuse(word);
-	return value;
-}
-
-static unsigned find_index(const char *word, enum lie_kind kind)
-{
-	const struct lie_field *fields = lie_fields;
-	size_t count = kind == LIE_FIELD ? ARRAY_LEN(lie_fields) : 0;
-
-	if (kind == LIE_SEGMENT) {
-		fields = lie_segment_fields;
-		count = ARRAY_LEN(lie_segment_fields);
-	}
-	for (unsigned i = 0; i < count; i++)
-		if (strcmp(word, fields[i].name) == 0)
-			return i;
-	return (unsigned)find_number(word);
-}
-
-static void add_lie(char *text)
-{
-	char *words[7] = { NULL }, *rest = text;
-	struct lie *lie = &lies[lie_count];
-	unsigned count = 0;
-
-	while (count < ARRAY_LEN(words) && rest)
-		words[count++] = strsep(&rest, ":");
-	if (rest || (count != 5 && count != 7) || lie_count == LIES_MAX)
+	if (lie_count == LIES_MAX || !lie_parse(&lies[lie_count], text))
 		refuse(text);
-	lie->kind = (enum lie_kind)find_word(words[0], kind_names, LIE_KINDS);
-	lie->epoch = strcmp(words[1], "any") == 0
-			     ? LIE_ANY_EPOCH
-			     : (unsigned)find_number(words[1]);
-	lie->index = find_index(words[2], lie->kind);
-	lie->operation = (enum lie_operation)find_word(
-		words[3], operation_names, LIE_OPERATIONS);
-	lie->value = find_number(words[4]);
-	if (count == 7) {
-		lie->skip = (unsigned)find_number(words[5]);
-		lie->count = (unsigned)find_number(words[6]);
-	}
 	lie_count++;
 }
 
