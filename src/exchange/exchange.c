@@ -15,6 +15,9 @@
 /* A rank that was away for this part of the deadline cannot tell whether others
  * were silent. */
 #define AWAY_PART 4
+/* A rank that is busy looks at all peers so seldom, for each of them; a look
+ * takes a small part of it. */
+#define WATCH_PEER_NS ((uint64_t)100)
 /* Ranks leave by a tree, in which so many are below one, and wait for those
  * below them.  If thousands spoke to rank 0 at once, its socket would drop some
  * of what they say, and nobody would repeat it. */
@@ -109,7 +112,16 @@ static uint64_t watch_all(struct exchange *exchange, uint64_t now_ns)
 		next_ns = MIN(next_ns, watch(exchange, node, now_ns));
 	}
 	exchange->watches_ring = only_ring;
+	exchange->watched_ns = now_ns;
 	return next_ns;
+}
+
+/* However many peers there are, looking at them takes a part of the time of a
+ * rank that has much to do. */
+static bool is_time_to_watch(const struct exchange *exchange, uint64_t now_ns)
+{
+	return now_ns >=
+	       exchange->watched_ns + exchange_count(exchange) * WATCH_PEER_NS;
 }
 
 /* If this rank was away itself, the silence of others says nothing. */
@@ -209,7 +221,7 @@ static bool advance(struct exchange *exchange, uint64_t *until_ns)
 	if (exchange->is_prepared && !exchange->failed.any)
 		any |= transport->move(exchange, now_ns, until_ns);
 	/* Queries go out in time also if much comes. */
-	if (!any || transport->watch)
+	if (!any || (transport->watch && is_time_to_watch(exchange, now_ns)))
 		*until_ns = MIN(*until_ns, watch_all(exchange, now_ns));
 	return any;
 }

@@ -189,7 +189,8 @@ struct exchange {
 	 * next one, ..., the one that precedes the own; owned. */
 	unsigned *ring;
 	unsigned ring_count;
-	bool watches_ring; /* no other ranks are waited for */
+	bool watches_ring;   /* no other ranks are waited for */
+	uint64_t watched_ns; /* when peers were last looked at */
 	/* [node]: bytes of our message to it, little endian; owned. */
 	uint64_t *lengths;
 	bool tells_all;	  /* each rank tells all what it has for all */
