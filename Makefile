@@ -183,6 +183,7 @@ WRAP_test_orderer := thread_pool_wait_while
 WRAP_search := $(SIMULATED)
 WRAP_test_simulation := $(SIMULATED)
 WRAP_test_cluster_liar := $(SIMULATED_RANKS)
+WRAP_test_cluster_paths := $(SIMULATED_RANKS)
 WRAP_test_scratch := fallocate fstat fstatfs fstatvfs openat unlinkat
 WRAP_fuzz_cluster := $(SIMULATED_RANKS)
 

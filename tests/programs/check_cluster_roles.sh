@@ -12,8 +12,8 @@
 # Of all ranks together; more than their memory would suffice for.
 readonly BYTES=48000000
 MEMORY=12M
-kills=${KILLS:-6} short_s=3
-[ -z "$QUICK" ] || kills=${KILLS:-3}
+# test_cluster_paths stops more ranks, in simulated time.
+kills=${KILLS:-2} short_s=3
 # Ranks that are slow must not be taken for dead ones.
 [ -z "$SANITIZED" ] || short_s=10
 

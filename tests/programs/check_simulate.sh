@@ -138,6 +138,9 @@ case_failures()
 		--nodes=8 --kill=3:0
 	expect_refused 4 '^rank 2 \(10.0.0.3:7300\): nothing that it sent has' \
 		simulate --nodes=8 --message=9000 --lose-long=2:1000 --deadline=1
+	# It says where it stands, and none of its records comes.
+	expect_refused 4 '^rank 2 \(10.0.0.3:7300\): nothing that it sent has' \
+		simulate --nodes=8 --message=300 --lose-long=2:300 --deadline=1
 	expect_refused 4 '^rank . \(10.0.0..:7300\): has not come' \
 		simulate --nodes=2 --lose-long=0:0 --deadline=1
 	expect_refused 4 '^rank 0 died before it ended' \

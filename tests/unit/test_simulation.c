@@ -18,6 +18,8 @@
 #define MS ((uint64_t)1000000)
 #define NODES 12
 #define MANY 256
+/* All have ended after the deadline and this. */
+#define END_NS_MAX (6000 * MS)
 
 static struct simulation_figures figures;
 static struct failure failure;
@@ -295,6 +297,7 @@ static void simulation__a_dead_rank_is_named(void **state)
 	options.death_count = 1;
 	run_to_fail(&options, EXIT_PEER, "rank 3 (10.0.0.4:7300): has ",
 		    "1.0 s");
+	assert_in_range(figures.end_ns, options.deadline_ns, END_NS_MAX);
 }
 
 /* All ranks are stopped for longer than the deadline, as virtual machines may
@@ -330,6 +333,7 @@ static void simulation__a_path_that_loses_long_ones(void **state)
 	options.network.long_loss_bytes = 1000;
 	run_to_fail(&options, EXIT_PEER, "rank 3 (10.0.0.4:7300): ",
 		    "nothing that it sent has arrived for 1.0 s, though it");
+	assert_in_range(figures.end_ns, options.deadline_ns, END_NS_MAX);
 }
 
 /* Messages of many ranks are zeros; their lengths are checked all the same. */
