@@ -49,8 +49,9 @@ def _exchanges(report):
         *_measured(report, records, lines)]) for records in report.records]
     return _picture("exchange", "The exchange", (
         "Simulated time from the first rank's beginning until the last one "
-        "has all, by the schedule that auto takes. Rings: measured, of ranks "
-        "in namespaces with slower links; dotted: simulated with these."),
+        "has all, by the schedule that auto takes. Rings: measured in "
+        "namespaces with slower links, where these were the limit; dotted: "
+        "simulated with these."),
         panels, lines)
 
 
@@ -66,7 +67,7 @@ def _measured(report, records, lines):
     lines[""] = _RINGS
     yield _curve("", [(point.nodes, one["exchange_ns"])
                       for one, point in report.measured
-                      if point.records == records])
+                      if point.records == records and one["limit"] == "link"])
 
 
 # --- the sort ----------------------------------------------------------------
