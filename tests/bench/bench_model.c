@@ -41,32 +41,17 @@ static struct point points[ARRAY_LEN(ranks) * ARRAY_LEN(sizes) *
 			   ARRAY_LEN(links) * ARRAY_LEN(schedules)];
 static unsigned point_count;
 
-/* As blinkprobe simulate has them by default. */
+/* As blinkprobe simulate does without options. */
 static void simulate(struct point *point)
 {
-	const struct simulation_options options = {
-		.node_count = point->rank_count,
-		.message_bytes = point->message_bytes,
-		.schedule = point->schedule,
-		.deadline_ns = (uint64_t)5000000000,
-		.seed = 1,
-		.skew_ns = 10000,
-		.network = {
-			.link_bits_per_s = (uint64_t)point->link_bits_per_s,
-			.link_delay_ns = 500,
-			.queue_bytes = 128 * KIB,
-			.mtu_bytes = 1500,
-			.receive_room_max = 16 * MIB,
-			.oversubscription = 1,
-			.send = { 1600, 400, 67 },
-			.receive = { 1400, 580, 280 },
-			.poll_ns = 300,
-			.wakeup_ns = 3000,
-		},
-	};
+	struct simulation_options options = simulation_usual();
 	struct simulation_figures figures = { 0 };
 	struct failure failure = { .status = EXIT_DONE };
 
+	options.node_count = point->rank_count;
+	options.message_bytes = point->message_bytes;
+	options.schedule = point->schedule;
+	options.network.link_bits_per_s = (uint64_t)point->link_bits_per_s;
 	if (simulation_run(&options, &figures, &failure) < 0)
 		exit(log_failure(&failure));
 	point->simulated_ns = (double)figures.max_ns;
