@@ -49,6 +49,10 @@
  * stays for up to a second. */
 #define DEADLINES_MAX 4
 #define WIRE_TIMES_MAX 20
+/* Where each eighth datagram or more is lost, lists of gaps are, too, and what
+ * they name comes tens of milliseconds later, again and again. */
+#define HEAVY_LOSS (VIRTUAL_CHANCE / 8)
+#define HEAVY_LOSS_NS (300 * NS_PER_S)
 
 struct scenario {
 	uint64_t seed, random;
@@ -56,9 +60,6 @@ struct scenario {
 	/* Ranks that others may give up. */
 	bool is_faulty[NODES_MAX];
 	bool may_fail;
-	/* A path loses long datagrams: both of its ends notice that the other
-	 * one does not get on, and each may give the other up. */
-	bool loses_long;
 	struct simulation_outcome outcomes[NODES_MAX];
 	struct simulation_figures figures;
 	char wrong[256]; /* what the judge says; "": nothing */
@@ -230,7 +231,15 @@ static void draw_long_loss(struct scenario *s)
 	n->long_loss_bytes = (uint32_t)PICK(s, 1, 150, 500, 1000, 1400);
 	s->is_faulty[n->long_loss_host] = true;
 	s->may_fail = true;
-	s->loses_long = true;
+}
+
+/* So much is lost that each rank may seem to be silent. */
+static void draw_heavy_loss(struct scenario *s)
+{
+	s->options.network.loss = HEAVY_LOSS * PICK(s, 1, 2, 4);
+	for (unsigned i = 0; i < s->options.node_count; i++)
+		s->is_faulty[i] = true;
+	s->may_fail = true;
 }
 
 /* What the scenario may take, in whole seconds: the option has no others. */
@@ -244,6 +253,8 @@ static uint64_t limit_of(const struct scenario *s)
 	uint64_t ns = DEADLINES_MAX * o->deadline_ns +
 		      WIRE_TIMES_MAX * wire_ns + NS_PER_S;
 
+	if (o->network.loss >= HEAVY_LOSS)
+		ns += HEAVY_LOSS_NS;
 	for (unsigned i = 0; i < o->pause_count; i++)
 		ns += o->pauses[i].length_ns;
 	return DIV_ROUND_UP(ns, NS_PER_S) * NS_PER_S;
@@ -267,6 +278,8 @@ static void draw(struct scenario *s, uint64_t seed)
 		draw_kill(s);
 	if (in_percent(s, 4))
 		draw_long_loss(s);
+	if (in_percent(s, 4))
+		draw_heavy_loss(s);
 	s->options.limit_ns = limit_of(s);
 }
 
@@ -420,16 +433,40 @@ static bool was_away(const struct scenario *s, unsigned rank)
 	return false;
 }
 
+/* A path loses long datagrams: both of its ends notice that the other one does
+ * not get on.  So its rank may give up each other one, and tells that to all.
+ */
+static bool is_blamed_behind_path(const struct scenario *s, unsigned rank)
+{
+	const struct virtual_network_options *n = &s->options.network;
+
+	return n->long_loss_bytes > 0 &&
+	       s->outcomes[rank].blamed ==
+		       s->outcomes[n->long_loss_host].blamed;
+}
+
 /* A rank that has ended may be missed by others, if a fault allowed it to fail:
  * it told them three times, and all may have been lost. */
 static bool may_blame(const struct scenario *s, unsigned rank)
 {
 	const struct simulation_outcome *o = &s->outcomes[rank];
+	const struct simulation_outcome *blamed = &s->outcomes[o->blamed];
 
 	return s->may_fail &&
-	       (s->loses_long || s->is_faulty[o->blamed] ||
-		(s->outcomes[o->blamed].has_ended && !was_away(s, rank) &&
-		 s->outcomes[o->blamed].ended_ns < o->ended_ns));
+	       (s->is_faulty[o->blamed] || is_blamed_behind_path(s, rank) ||
+		(blamed->has_ended && blamed->ended_ns < o->ended_ns &&
+		 !was_away(s, rank)));
+}
+
+/* Ranks only time out, after the deadline: they speak the truth, and none may
+ * find that another one lies. */
+static bool is_time_out(const struct scenario *s, const char *why)
+{
+	char deadline[32];
+
+	snprintf(deadline, sizeof(deadline), " %.1f s",
+		 (double)s->options.deadline_ns / 1e9);
+	return strstr(why, deadline) != NULL;
 }
 
 static void judge_rank(struct scenario *s, unsigned rank)
@@ -445,7 +482,8 @@ static void judge_rank(struct scenario *s, unsigned rank)
 		return;
 	if (o->failure.status == EXIT_DONE)
 		judge_success(s, rank);
-	else if (o->failure.status != EXIT_PEER || !o->failure.why[0])
+	else if (o->failure.status != EXIT_PEER ||
+		 !is_time_out(s, o->failure.why))
 		blame(s, "rank %u failed by status %d: %s", rank,
 		      (int)o->failure.status, o->failure.why);
 	else if (!may_blame(s, rank))
