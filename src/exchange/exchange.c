@@ -232,8 +232,8 @@ static void end_wait(struct exchange *exchange)
 		exchange->transport->end_wait(exchange);
 }
 
-/* If there is nothing to do, compute or wait. */
-int exchange_step(struct exchange *exchange, struct failure *failure)
+/* Do some of what is to be done; if there is nothing, compute or wait. */
+static int step(struct exchange *exchange, struct failure *failure)
 {
 	const struct exchange_collective *collective;
 	uint64_t until_ns;
@@ -257,7 +257,7 @@ static int go_on_until(struct exchange *exchange,
 	int error = 0;
 
 	while (error == 0 && !is_done(exchange))
-		error = exchange_step(exchange, failure);
+		error = step(exchange, failure);
 	end_wait(exchange);
 	return error;
 }
@@ -452,7 +452,7 @@ unsigned exchange_stay(struct exchange *exchange, uint64_t for_ns)
 
 	exchange->phase_wanted = EXCHANGE_PHASE_GONE;
 	while (!phase_is_reached(exchange) && clock_now_ns() < end_ns &&
-	       exchange_step(exchange, &failure) == 0)
+	       step(exchange, &failure) == 0)
 		;
 	exchange->phase_wanted = 0;
 	exchange->phase = EXCHANGE_PHASE_GONE;

@@ -253,8 +253,6 @@ void exchange_go_by(struct exchange *exchange, const struct exchange_ops *ops,
 /* The message has arrived up to prefix_bytes. */
 void exchange_pass_on(struct exchange *exchange, unsigned node,
 		      uint64_t prefix_bytes, bool whole);
-/* Do some of what is to be done, or wait for it. */
-int exchange_step(struct exchange *exchange, struct failure *failure);
 /* This rank was asleep from begin_ns until now, as it meant to be until
  * until_ns. */
 void exchange_note_sleep(struct exchange *exchange, uint64_t begin_ns,
