@@ -493,8 +493,8 @@ static void judge_rank(struct scenario *s, unsigned rank)
 
 /*
  * Datagrams are bounded by what the bytes need, and by the time, in which each
- * pair may query and answer some 16 times a second, and send again what never
- * arrives as often.
+ * pair may query and answer some 16 times a second, and send again what hardly
+ * ever arrives as often.
  */
 static void judge_datagrams(struct scenario *s)
 {
@@ -511,7 +511,7 @@ static void judge_datagrams(struct scenario *s)
 	ticks = end_ns / (64 * NS_PER_MS);
 	allowed = pairs * o->times * (8 * segments + 32) + pairs * ticks * 8;
 
-	if (o->network.long_loss_bytes > 0)
+	if (o->network.long_loss_bytes > 0 || o->network.loss >= HEAVY_LOSS)
 		allowed += pairs * segments * (32 + 4 * ticks);
 	if (s->figures.network.datagrams > allowed)
 		blame(s, "%" PRIu64 " datagrams, more than %" PRIu64,
