@@ -27,8 +27,15 @@
 #include "base/parse.h"
 #include "simulate/simulation.h"
 
-/* A sanitizer takes memory of its own, and finds leaks. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+/* A sanitizer takes memory of its own, and finds leaks.  clang has
+ * __has_feature, gcc has macros. */
+#ifdef __has_feature
+#define HAS_FEATURE(name) __has_feature(name)
+#else
+#define HAS_FEATURE(name) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) ||           \
+	HAS_FEATURE(address_sanitizer) || HAS_FEATURE(thread_sanitizer)
 #define SANITIZED 1
 #else
 #define SANITIZED 0
@@ -575,7 +582,7 @@ static void tell_failed(const struct scenario *s)
 	free(text);
 }
 
-static void run_one(uint64_t seed)
+static int run_one(uint64_t seed)
 {
 	static struct scenario s;
 
@@ -583,6 +590,7 @@ static void run_one(uint64_t seed)
 	print_command(stdout, &s.options);
 	print_ranks(&s);
 	printf("  %s\n", s.wrong[0] ? s.wrong : "passed");
+	return s.wrong[0] ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 static uint64_t count_failed(const struct worker *workers, unsigned count)
@@ -703,9 +711,6 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: search SEEDS [FIRST [FAILURES]]\n");
 		return EXIT_USAGE;
 	}
-	if (numbers[0] == 1)
-		run_one(numbers[1]);
-	else
-		return search(numbers[0], numbers[1], numbers[2]);
-	return EXIT_SUCCESS;
+	return numbers[0] == 1 ? run_one(numbers[1])
+			       : search(numbers[0], numbers[1], numbers[2]);
 }
