@@ -51,6 +51,7 @@ static uint64_t stop_ns;
 /* All that begins when so many datagrams have been sent: then it is now. */
 static uint64_t sent_datagrams, begins_at_datagram;
 static bool has_begun;
+static uint64_t starts_ns[HOSTS]; /* of each rank */
 static uint64_t begun_ns;
 
 static bool is_lost(unsigned from, unsigned to, unsigned socket,
@@ -135,7 +136,7 @@ static void run_job(const char *options, unsigned absent)
 	for (unsigned i = 0; i < rank_count; i++) {
 		world.hosts[i].interruption_count = 0;
 		if (i != absent)
-			world_start_rank(i, 0);
+			world_start_rank(i, starts_ns[i]);
 	}
 	if (world_run_job() < 0)
 		fail_msg("%s: a rank waits without end", options);
@@ -350,6 +351,36 @@ static void absent_ranks_are_named(void **state)
 	}
 }
 
+/* A rank that cannot go on tells all others why, long before the deadline. */
+static void failures_are_told(void **state)
+{
+	uint64_t random = 5;
+
+	(void)state;
+	count_datagrams("");
+	for (unsigned seed = 0; seed < SEEDS; seed++) {
+		unsigned victim =
+			(unsigned)(world_random(&random) % rank_count);
+		off_t length =
+			(off_t)(record_count / rank_count) * RECORD_BYTES;
+
+		for (unsigned i = 0; i < rank_count; i++)
+			starts_ns[i] = world_random(&random) %
+				       (seed % 2 ? 10000000 : 100000);
+		/* Not a whole number of records */
+		assert_int_equal(truncate(commands[victim].input, length + 1),
+				 0);
+		run_job("", NONE);
+		assert_int_equal(truncate(commands[victim].input, length), 0);
+		assert_int_equal(ranks[victim].failure.status, EXIT_FILE);
+		for (unsigned i = 0; i < rank_count; i++)
+			if (ranks[i].ended_ns > SECOND_NS)
+				fail_msg("rank %u ended after %.3f s", i,
+					 (double)ranks[i].ended_ns / 1e9);
+		expect_blamed(victim);
+	}
+}
+
 /* --- paths that take some of it ---------------------------------------------
  */
 
@@ -442,6 +473,7 @@ static int set_up(void **state)
 	(void)state;
 	remove_outputs();
 	use_network(&world_network_options);
+	memset(starts_ns, 0, sizeof(starts_ns));
 	rank_count = RANKS;
 	record_count = RECORDS;
 	return 0;
@@ -481,6 +513,7 @@ int main(void)
 		IN_MEMORY(paths_that_end),
 		IN_MEMORY(at_any_moment),
 		IN_MEMORY(absent_ranks_are_named),
+		IN_MEMORY(failures_are_told),
 		IN_MEMORY(black_holes),
 		IN_MEMORY(records_that_do_not_come),
 		IN_MEMORY(slow_ranks_get_on),
