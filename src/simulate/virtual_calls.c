@@ -82,10 +82,12 @@ static int count_ready(const struct host *host, struct pollfd *fds,
 	int ready = 0;
 
 	for (nfds_t i = 0; i < count; i++) {
-		uint64_t free_ns =
-			virtual_network_room_ns(host, (unsigned)fds[i].fd);
+		uint64_t free_ns;
 
 		fds[i].revents = 0;
+		if (fds[i].fd < 0)
+			continue;
+		free_ns = virtual_network_room_ns(host, (unsigned)fds[i].fd);
 		if (socket_of(host, fds[i].fd)->first)
 			fds[i].revents |= POLLIN;
 		if (fds[i].events & POLLOUT && free_ns <= host->now_ns)
@@ -112,7 +114,11 @@ int __wrap_ppoll(struct pollfd *fds, nfds_t count,
 	ready = count_ready(host, fds, count, &until_ns);
 	if (ready > 0)
 		return ready;
-	host_sleep(host, until_ns, true);
+	/* What comes to a socket that is not asked for wakes the fiber, too. */
+	while (ready == 0 && host->now_ns < until_ns) {
+		host_sleep(host, until_ns, true);
+		ready = count_ready(host, fds, count, &until_ns);
+	}
 	if (ns_of(timeout) > 0)
 		host_spend(host, options_of(host)->wakeup_ns);
 	return count_ready(host, fds, count, &until_ns);
