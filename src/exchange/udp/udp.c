@@ -222,13 +222,16 @@ static void wait_for_late_ones(struct udp *x)
 
 /* If each rank that is told tells these ranks, all are told after as many steps
  * as their number has bits, each by as many others: a few that are dead, and
- * STATUS that are lost, do not matter. */
+ * STATUS that are lost, do not matter.  The one that failed may stay until all
+ * have come. */
 static void tell_at_powers_of_two(struct udp *x)
 {
 	unsigned count = udp_node_count(x);
 
 	for (unsigned distance = 1; distance < count; distance *= 2)
 		udp_status_send(x, (udp_own(x) + distance) % count, 0);
+	if (x->base.failed.node != udp_own(x))
+		udp_status_send(x, x->base.failed.node, 0);
 }
 
 /* Ranks that are told pass it on to a few.  The one that has noticed the
