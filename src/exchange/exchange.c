@@ -447,13 +447,19 @@ void exchange_fail(struct exchange *exchange, const struct failure *failure)
 
 unsigned exchange_stay(struct exchange *exchange, uint64_t for_ns)
 {
-	uint64_t end_ns = clock_now_ns() + for_ns;
+	uint64_t now_ns = clock_now_ns(), end_ns = now_ns + for_ns;
 	struct failure failure;
 
 	exchange->phase_wanted = EXCHANGE_PHASE_GONE;
-	while (!phase_is_reached(exchange) && clock_now_ns() < end_ns &&
-	       step(exchange, &failure) == 0)
-		;
+	while (!phase_is_reached(exchange) && now_ns < end_ns &&
+	       step(exchange, &failure) == 0) {
+		uint64_t then_ns = now_ns;
+
+		now_ns = clock_now_ns();
+		/* While this rank was away, it has not stayed. */
+		if (now_ns - then_ns > 2 * LIVENESS_QUERY_NS_MAX)
+			end_ns += now_ns - then_ns;
+	}
 	exchange->phase_wanted = 0;
 	exchange->phase = EXCHANGE_PHASE_GONE;
 	return above(exchange_own(exchange));
