@@ -283,12 +283,26 @@ static unsigned member(const struct exchange_collective *collective, unsigned i)
 	return collective->group ? collective->group[i] : i;
 }
 
+static void keep_lengths(struct exchange *exchange)
+{
+	struct exchange_before *before = &exchange->before;
+	uint64_t *lengths = before->lengths;
+
+	if (!exchange->all_meet)
+		return;
+	before->epoch = exchange->epoch - 1;
+	before->told_all = exchange->tells_all;
+	before->lengths = exchange->lengths;
+	exchange->lengths = lengths;
+}
+
 /* The ranks that meet, and our messages to them. */
 static void form_ring(struct exchange *exchange)
 {
 	const struct exchange_collective *collective = exchange->collective;
 	unsigned own = 0;
 
+	keep_lengths(exchange);
 	exchange->watches_ring = false;
 	for (unsigned i = 0; i < exchange->ring_count; i++) {
 		exchange->peers[exchange->ring[i]]->meets = false;
@@ -296,7 +310,8 @@ static void form_ring(struct exchange *exchange)
 	}
 	exchange->ring_count = collective->group ? collective->group_count
 						 : exchange_count(exchange);
-	exchange->tells_all = !collective->group &&
+	exchange->all_meet = !collective->group;
+	exchange->tells_all = exchange->all_meet &&
 			      exchange_count(exchange) <= EXCHANGE_KNOWN_MAX;
 	while (member(collective, own) != exchange_own(exchange))
 		own++;
@@ -370,6 +385,7 @@ static void close_all(struct exchange *exchange)
 {
 	exchange_peers_fini(exchange);
 	free(exchange->lengths);
+	free(exchange->before.lengths);
 	free(exchange->ring);
 	exchange->transport->close(exchange);
 }
@@ -597,9 +613,12 @@ int exchange_init(struct exchange *exchange,
 	exchange->served_ns = clock_now_ns();
 	exchange->lengths =
 		calloc(exchange_count(exchange), sizeof(*exchange->lengths));
+	exchange->before.lengths =
+		calloc(exchange_count(exchange), sizeof(*exchange->lengths));
 	exchange->ring =
 		calloc(exchange_count(exchange), sizeof(*exchange->ring));
-	if (!exchange->lengths || !exchange->ring ||
+	if (!exchange->lengths || !exchange->before.lengths ||
+	    !exchange->ring ||
 	    exchange_peers_init(exchange, exchange->served_ns) < 0)
 		return failure_no_memory(failure);
 	exchange_hear_hello(exchange, exchange_own(exchange), options->hello,

@@ -6,7 +6,6 @@
  *
  *      announce   tell all ranks how long the messages to them are
  *      prepare    when all have announced: make room for every byte
- *      ready      tell all that their messages can come
  *      send       the messages, in an order that the schedule decides
  *      finish     wait until all others have all of this rank's messages
  *

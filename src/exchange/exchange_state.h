@@ -62,7 +62,8 @@ struct exchange_transport {
 	 * each.  Returns 0, or -errno. */
 	int (*prepare)(struct exchange *exchange,
 		       const uint64_t *receive_bytes);
-	/* Or NULL.  Messages can come: tell the ranks of the ring. */
+	/* Or NULL.  Messages can come: tell those of the ring that wait for it.
+	 */
 	void (*ready)(struct exchange *exchange);
 	/* Move what can be moved now.  True if anything was; else *until_ns may
 	 * be lowered to when to come again. */
@@ -193,7 +194,15 @@ struct exchange {
 	uint64_t watched_ns; /* when peers were last looked at */
 	/* [node]: bytes of our message to it, little endian; owned. */
 	uint64_t *lengths;
-	bool tells_all;	  /* each rank tells all what it has for all */
+	bool all_meet;	/* and not a group */
+	bool tells_all; /* each rank tells all what it has for all */
+	/* The last collective in which all met, before the one at hand.  Who
+	 * was told nothing else there may lack our announcement. */
+	struct exchange_before {
+		uint32_t epoch; /* 0: there is none */
+		bool told_all;
+		uint64_t *lengths; /* [node]; owned */
+	} before;
 	bool is_prepared; /* it can be received and sent, or it has been */
 	unsigned in_left; /* messages to us that are not whole yet */
 	/* Barriers. */

@@ -131,7 +131,8 @@ static void udp_page__the_last_status_counts(void **state)
 	assert_false(udp_page_is_dirty(found));
 	for (unsigned i = 0; i < 3; i++) {
 		memset(status, (int)(i + 1), sizeof(status));
-		assert_true(udp_page_put(made, NODES - 1, status, 120 + 3 * i));
+		assert_true(
+			udp_page_put(made, NODES - 1, 1, status, 120 + 3 * i));
 	}
 	assert_true(udp_page_is_dirty(found));
 	assert_false(udp_page_is_dirty(made));
@@ -141,7 +142,7 @@ static void udp_page__the_last_status_counts(void **state)
 	assert_int_equal(udp_page_take(found, got, &node), 0);
 	assert_false(udp_page_is_dirty(found));
 	/* The other way, where the bit is in another word. */
-	assert_true(udp_page_put(found, 0, status, 120));
+	assert_true(udp_page_put(found, 0, 1, status, 120));
 	assert_int_equal(udp_page_take(made, got, &node), 120);
 	assert_int_equal(node, NODES - 1);
 }
@@ -154,9 +155,9 @@ static void udp_page__lengths(void **state)
 	unsigned node;
 
 	(void)state;
-	assert_false(udp_page_put(made, NODES - 1, status, longest + 1));
+	assert_false(udp_page_put(made, NODES - 1, 1, status, longest + 1));
 	assert_false(udp_page_is_dirty(found));
-	assert_true(udp_page_put(made, NODES - 1, status, longest));
+	assert_true(udp_page_put(made, NODES - 1, 1, status, longest));
 	assert_int_equal(udp_page_take(found, got, &node), longest);
 }
 
@@ -181,7 +182,7 @@ static void udp_page__wake_ups(void **state)
 	udp_page_wake(found);
 	assert_false(udp_page_takes_wake_up(made, NODES - 1, true));
 	/* Do not sleep when a mailbox has changed. */
-	udp_page_put(made, NODES - 1, status, sizeof(status));
+	udp_page_put(made, NODES - 1, 1, status, sizeof(status));
 	assert_false(udp_page_sleep(found, 1));
 	assert_false(udp_page_takes_wake_up(made, NODES - 1, true));
 	assert_int_equal(udp_page_take(found, got, &node), sizeof(status));
@@ -201,7 +202,7 @@ static void *post_many(void *argument)
 	for (uint32_t i = 1; i <= POSTS; i++) {
 		for (size_t k = 0; k < sizeof(status); k += 4)
 			store_le32(status + k, i);
-		udp_page_put(made, NODES - 1, status, sizeof(status));
+		udp_page_put(made, NODES - 1, 1, status, sizeof(status));
 	}
 	return NULL;
 }

@@ -57,7 +57,7 @@ static struct udp_wire_data segment(void)
 	return (struct udp_wire_data){ .epoch = 0x403,
 				       .source = 17,
 				       .destination = 42,
-				       .round = 0x1234,
+				       .flags = UDP_DATA_WHOLE,
 				       .length = PAYLOAD_BYTES,
 				       .offset = 0x0102030405060708 };
 }
@@ -115,9 +115,9 @@ static struct udp_wire_status full_status(void)
  *	hashlib.blake2b(key=, person=b"blink status 1", digest_size=16)
  * with keys of persons "blink token 1", "blink digest 1", "blink tag key 1". */
 static const char data_hex[] =
-	"7d6c9d3905010304a25e0aa293befc9c11002a00341264000807060504030201";
+	"4ca1d97806010304a25e0aa293befc9c11002a00010064000807060504030201";
 static const char status_hex[] =
-	"36f67411853bfd47d304b73b71c3e34b050211002a0052516300030005000300"
+	"858ccdac6b76decdb049828488a7014f060211002a0052516300030005000300"
 	"0900020014131211040000002423222134333231444342416463020074730000"
 	"b4b3b2b1c4c3c2c188878685848382819897969594939291a8a7a6a5a4a3a2a1"
 	"d8d7d6d5d4d3d2d1e8e7e6e5e4e3e2e1f8f7f6f5f4f3f2f11011121314202122"
@@ -227,7 +227,7 @@ static void data_open__what_was_sealed(void **state)
 	assert_int_equal(seen.epoch, sent.epoch);
 	assert_int_equal(seen.source, sent.source);
 	assert_int_equal(seen.destination, sent.destination);
-	assert_int_equal(seen.round, sent.round);
+	assert_int_equal(seen.flags, sent.flags);
 	assert_int_equal(seen.length, sent.length);
 	assert_true(seen.offset == sent.offset);
 }
@@ -287,6 +287,9 @@ static void data_open__wrong_fields(void **state)
 		{ 18, { 255, 15 }, true },
 		{ 18, { 0, 16 }, false },
 		{ 18, { 0, 255 }, false }, /* destination */
+		{ 20, { 0, 0 }, true },	   /* flags */
+		{ 20, { 2, 0 }, false },
+		{ 20, { 0, 1 }, false },
 		{ 22, { 0, 0 }, false },
 		{ 22, { 1, 0 }, true }, /* length */
 		{ 22, { 255, 255 }, true },
@@ -730,10 +733,10 @@ static void status_open__wrong_fields(void **state)
 	static const struct spoilt cases[] = {
 		{ 16, { 0, 2 }, false }, /* version and type */
 		{ 16, { 1, 2 }, false },
-		{ 16, { 5, 1 }, false },
-		{ 16, { 5, 3 }, false },
-		{ 16, { 4, 2 }, false },
-		{ 16, { 5, 2 }, true },
+		{ 16, { 6, 1 }, false },
+		{ 16, { 6, 3 }, false },
+		{ 16, { 5, 2 }, false },
+		{ 16, { 6, 2 }, true },
 		{ 18, { 255, 15 }, true }, /* source */
 		{ 18, { 0, 16 }, false },
 		{ 18, { 0, 255 }, false },

@@ -72,10 +72,7 @@ static int prepare(struct exchange *exchange, const uint64_t *receive_bytes)
 
 static void ready(struct exchange *exchange)
 {
-	struct udp *x = udp_of(exchange);
-
-	udp_receive_grant_first(x);
-	udp_status_send_ring(x);
+	udp_receive_ready(udp_of(exchange));
 }
 
 static bool move(struct exchange *exchange, uint64_t now_ns, uint64_t *until_ns)
@@ -113,7 +110,7 @@ static bool is_urgent(const struct udp *x, unsigned node)
 
 	return !x->base.peers[node]->is_here || !x->base.collective ||
 	       !exchange_has_announced(&x->base, node) ||
-	       (!peer->heard.ready && peer->heard.epoch == x->base.epoch) ||
+	       udp_send_awaits_grant(x, node) ||
 	       (peer->out.sent_bytes == peer->out.byte_count &&
 		!udp_is_acked(x, node)) ||
 	       udp_send_waits_for(x) == node;
@@ -162,7 +159,8 @@ static uint64_t poll_until(struct udp *x, uint64_t begin_ns, uint64_t until_ns)
 {
 	struct pollfd fds[] = {
 		{ .fd = x->control.fd, .events = POLLIN },
-		{ .fd = x->data.fd,
+		/* What comes before we are prepared stays in the socket. */
+		{ .fd = x->base.is_prepared ? x->data.fd : -1,
 		  .events = (short)(POLLIN | (x->blocked ? POLLOUT : 0)) },
 	};
 	struct timespec none = { 0 }, timeout;

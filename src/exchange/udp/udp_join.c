@@ -211,6 +211,9 @@ static int find_payloads(struct udp *x, struct udp_host *hosts,
 				  ? x->options.window_bytes
 				  : x->data.receive_room_bytes / ROOM_PART;
 	x->window_bytes = MAX(x->window_bytes, 2 * (uint64_t)largest);
+	x->first_window_bytes =
+		MIN(x->window_bytes, x->data.receive_room_bytes / ROOM_PART) /
+		MAX(1, udp_node_count(x) - 1);
 	return 0;
 }
 

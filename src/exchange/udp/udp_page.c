@@ -24,7 +24,8 @@
 /* The file keeps its length: no rank can take its memory from under another. */
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
 #define WORD_BITS 64
-#define DIRTY_WORDS (UDP_PAGE_NODES_MAX / WORD_BITS)
+#define SLOTS 2 /* mailboxes from one rank to another */
+#define DIRTY_WORDS (UDP_PAGE_NODES_MAX * SLOTS / WORD_BITS)
 
 /* --- the memory ------------------------------------------------------------
  */
@@ -53,13 +54,15 @@ struct rank_state {
 struct mailbox {
 	_Atomic uint32_t version; /* odd: being written */
 	_Atomic uint32_t byte_count;
+	_Atomic uint64_t number; /* ascends with what its writer puts */
 	_Atomic uint64_t words[];
 };
 
 struct udp_page {
 	struct head *head;
 	struct rank_state *ranks; /* [node] */
-	uint8_t *mailboxes;	  /* [to][from] */
+	uint8_t *mailboxes;	  /* [to][from][slot] */
+	uint64_t put_count;
 	size_t mailbox_bytes, all_bytes;
 	unsigned node_count, own;
 	uint64_t pending[DIRTY_WORDS]; /* taken from dirty, to be read */
@@ -83,9 +86,9 @@ static void lay_out(struct udp_page *page, unsigned node_count, unsigned own)
 					  CACHE_PAIR_BYTES),
 		.fd = -1,
 	};
-	page->all_bytes = sizeof(struct head) +
-			  node_count * sizeof(struct rank_state) +
-			  (size_t)node_count * node_count * page->mailbox_bytes;
+	page->all_bytes =
+		sizeof(struct head) + node_count * sizeof(struct rank_state) +
+		(size_t)node_count * node_count * SLOTS * page->mailbox_bytes;
 }
 
 static bool map(struct udp_page *page, int fd)
@@ -101,12 +104,13 @@ static bool map(struct udp_page *page, int fd)
 	return true;
 }
 
+/* from: a rank * SLOTS + a slot, as dirty bits are numbered. */
 static struct mailbox *mailbox_of(const struct udp_page *page, unsigned to,
 				  unsigned from)
 {
 	return (struct mailbox *)(page->mailboxes +
-				  (to * (size_t)page->node_count + from) *
-					  page->mailbox_bytes);
+				  (to * (size_t)page->node_count * SLOTS +
+				   from) * page->mailbox_bytes);
 }
 
 static struct rank_state *own_rank(const struct udp_page *page)
@@ -237,13 +241,14 @@ uint16_t udp_page_port(const struct udp_page *page, unsigned node)
 /* --- putting ---------------------------------------------------------------
  */
 
-bool udp_page_put(struct udp_page *page, unsigned node, const uint8_t *status,
-		  size_t byte_count)
+bool udp_page_put(struct udp_page *page, unsigned node, uint32_t epoch,
+		  const uint8_t *status, size_t byte_count)
 {
-	struct mailbox *mailbox = mailbox_of(page, node, page->own);
+	unsigned from = page->own * SLOTS + epoch % SLOTS;
+	struct mailbox *mailbox = mailbox_of(page, node, from);
 	uint32_t version =
 		atomic_load_explicit(&mailbox->version, memory_order_relaxed);
-	uint64_t bit = (uint64_t)1 << page->own % WORD_BITS;
+	uint64_t bit = (uint64_t)1 << from % WORD_BITS;
 
 	if (byte_count > mailbox_room(page->node_count))
 		return false;
@@ -260,11 +265,13 @@ bool udp_page_put(struct udp_page *page, unsigned node, const uint8_t *status,
 	}
 	atomic_store_explicit(&mailbox->byte_count, (uint32_t)byte_count,
 			      memory_order_release);
+	atomic_store_explicit(&mailbox->number, ++page->put_count,
+			      memory_order_release);
 	atomic_store_explicit(&mailbox->version, version + 2,
 			      memory_order_release);
 	/* Sequentially consistent with udp_page_sleep(): either the rank that
 	 * is about to sleep sees the bit, or we see its threshold. */
-	atomic_fetch_or(&page->ranks[node].dirty[page->own / WORD_BITS], bit);
+	atomic_fetch_or(&page->ranks[node].dirty[from / WORD_BITS], bit);
 	return true;
 }
 
@@ -309,20 +316,36 @@ static size_t copy_mailbox(const struct udp_page *page,
 	return byte_count;
 }
 
-/* The lowest rank that is pending, or node_count. */
+static bool is_earlier(const struct udp_page *page, unsigned a, unsigned b)
+{
+	return atomic_load(&mailbox_of(page, page->own, a)->number) <
+	       atomic_load(&mailbox_of(page, page->own, b)->number);
+}
+
+/* A mailbox of the lowest rank that has one pending, and of two the earlier; or
+ * all mailboxes to a rank, if none is. */
 static unsigned next_pending(struct udp_page *page)
 {
+	unsigned all = page->node_count * SLOTS;
+
 	for (unsigned w = 0; w < DIRTY_WORDS; w++) {
-		unsigned bit;
+		unsigned from, other;
 
 		if (page->pending[w] == 0)
 			continue;
-		bit = (unsigned)__builtin_ctzll(page->pending[w]);
-		page->pending[w] &= page->pending[w] - 1;
-		/* It is below node_count unless a rank writes nonsense. */
-		return MIN(w * WORD_BITS + bit, page->node_count);
+		from = w * WORD_BITS +
+		       (unsigned)__builtin_ctzll(page->pending[w]);
+		/* Unless a rank writes nonsense. */
+		if (from >= all)
+			return all;
+		other = from ^ 1;
+		if ((page->pending[w] >> other % WORD_BITS & 1) != 0 &&
+		    is_earlier(page, other, from))
+			from = other;
+		page->pending[w] &= ~((uint64_t)1 << from % WORD_BITS);
+		return from;
 	}
-	return page->node_count;
+	return all;
 }
 
 size_t udp_page_take(struct udp_page *page, uint8_t *status, unsigned *node)
@@ -331,7 +354,9 @@ size_t udp_page_take(struct udp_page *page, uint8_t *status, unsigned *node)
 	bool fetched = false;
 
 	while (byte_count == 0) {
-		*node = next_pending(page);
+		unsigned from = next_pending(page);
+
+		*node = from / SLOTS;
 		if (*node == page->node_count) {
 			/* Once in a call: a rank that keeps setting its bit
 			 * without a new STATUS would keep us here. */
@@ -344,7 +369,7 @@ size_t udp_page_take(struct udp_page *page, uint8_t *status, unsigned *node)
 			continue;
 		}
 		byte_count = copy_mailbox(
-			page, mailbox_of(page, page->own, *node), status);
+			page, mailbox_of(page, page->own, from), status);
 	}
 	return byte_count;
 }

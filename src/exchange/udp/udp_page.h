@@ -2,9 +2,11 @@
  * udp_page.h - the status page: STATUS from rank to rank through shared memory
  *
  * If all ranks run on one machine, a STATUS need not be a datagram: it
- * describes a state, and only the last one counts.  The page has a mailbox for
- * each pair of ranks, which holds the last STATUS from one to the other.  Dirty
- * bits tell a rank which of its mailboxes have changed.  A rank that sleeps
+ * describes a state, and only the last one of a collective counts.  The page
+ * has two mailboxes from each rank to each, which hold the last STATUS of
+ * collectives with an even number and of those with an odd one: a rank that
+ * goes on does not wipe out what it has said before.  Dirty bits tell a rank
+ * which of its mailboxes have changed.  A rank that sleeps
  * sets a wake threshold: when as many STATUS have been put for it, the rank
  * that has put the last one sends it a wake-up, a datagram of one byte.
  *
@@ -34,7 +36,8 @@
 
 struct udp_page;
 
-/* A page has a mailbox for each pair of ranks: of so many ranks some 130 MB. */
+/* A page has two mailboxes for each pair of ranks: of so many ranks some 270
+ * MB. */
 #define UDP_PAGE_NODES_MAX 512
 
 /* Where the page is, little-endian: u64 machine_host_id(), u64 number of the
@@ -57,16 +60,16 @@ void udp_page_attach(struct udp_page *page, uint16_t port);
 /* The port of a rank that has attached itself; 0: it has not. */
 uint16_t udp_page_port(const struct udp_page *page, unsigned node);
 
-/* Put a STATUS into the mailbox to node.  False: it is too long. */
-bool udp_page_put(struct udp_page *page, unsigned node, const uint8_t *status,
-		  size_t byte_count);
+/* Put a STATUS of this epoch into a mailbox to node.  False: it is too long. */
+bool udp_page_put(struct udp_page *page, unsigned node, uint32_t epoch,
+		  const uint8_t *status, size_t byte_count);
 /* Call it after that.  True: the caller must now send node a wake-up.
  * urgent: wake it whatever its threshold is. */
 bool udp_page_takes_wake_up(struct udp_page *page, unsigned node, bool urgent);
 
-/* Copy the next STATUS that has changed, at most UDP_STATUS_BYTES_MAX bytes,
- * and tell which rank's it is.  Returns its bytes; 0: there is none now.  One
- * call reads each mailbox twice at most. */
+/* Copy the next STATUS that has changed, of a rank's two the earlier, at most
+ * UDP_STATUS_BYTES_MAX bytes, and tell which rank's it is.  Returns its bytes;
+ * 0: there is none now.  One call reads each mailbox twice at most. */
 size_t udp_page_take(struct udp_page *page, uint8_t *status, unsigned *node);
 bool udp_page_is_dirty(const struct udp_page *page);
 

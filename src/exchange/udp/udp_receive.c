@@ -145,17 +145,18 @@ static void lay_out(struct udp *x, struct udp_receive_batch *r,
  */
 
 static bool is_as_expected(const struct udp *x,
-			   const struct udp_receive_batch *r, unsigned i)
+			   const struct udp_receive_batch *r, unsigned i,
+			   struct udp_wire_data *data)
 {
 	const struct udp_segment_target *target = &r->targets[i];
-	struct udp_wire_data data;
 
-	return udp_wire_open_data(r->headers[i], &x->keys, &data) &&
-	       data.epoch == r->first.epoch && data.source == r->first.source &&
-	       data.destination == r->first.destination &&
-	       data.offset ==
+	return udp_wire_open_data(r->headers[i], &x->keys, data) &&
+	       data->epoch == r->first.epoch &&
+	       data->source == r->first.source &&
+	       data->destination == r->first.destination &&
+	       data->offset ==
 		       target->segment * r->peer->in.arrivals.segment_bytes &&
-	       data.length ==
+	       data->length ==
 		       arrivals_length(&r->peer->in.arrivals, target->segment);
 }
 
@@ -176,16 +177,18 @@ static void account(struct udp *x, const struct udp_receive_batch *r)
 
 	for (unsigned i = 0; i < r->segment_count; i++) {
 		const struct udp_segment_target *target = &r->targets[i];
+		struct udp_wire_data data;
 
 		x->base.counters.received_datagrams++;
 		if (!target->missing) {
 			x->base.counters.duplicate_datagrams++;
 			continue;
 		}
-		if (!is_as_expected(x, r, i) || !is_whole(x, r, i)) {
+		if (!is_as_expected(x, r, i, &data) || !is_whole(x, r, i)) {
 			x->base.counters.damaged_datagrams++;
 			continue;
 		}
+		udp_status_hear_data(x, data.source, data.flags);
 		arrivals_add(in, target->segment);
 		x->base.counters.received_bytes +=
 			arrivals_length(in, target->segment);
@@ -193,7 +196,7 @@ static void account(struct udp *x, const struct udp_receive_batch *r)
 }
 
 /* Tell the collective how far the message has come; and its sender, which may
- * forget it, when it is whole. */
+ * forget it, when it is whole, unless DATA will. */
 static void pass_on(struct udp *x, unsigned node, uint64_t prefix)
 {
 	struct udp_peer *peer = x->peers[node];
@@ -203,7 +206,7 @@ static void pass_on(struct udp *x, unsigned node, uint64_t prefix)
 		return;
 	exchange_pass_on(&x->base, node,
 			 arrivals_prefix_bytes(&peer->in.arrivals), whole);
-	if (whole)
+	if (whole && !udp_send_will_tell(x, node))
 		udp_status_send(x, node, 0);
 }
 
@@ -249,13 +252,27 @@ static uint64_t grantable_bytes(const struct udp *x, const struct arrivals *in)
 	return MIN(arrivals_prefix_bytes(in) + x->window_bytes, in->byte_count);
 }
 
-/* The STATUS that says that we are ready tells these grants. */
-void udp_receive_grant_first(struct udp *x)
+/* The node waits for it that we are ready: to send more than it may before; or,
+ * in a group, to know that we have its announcement, which no DATA of ours
+ * tells. */
+static bool must_know(const struct udp *x, unsigned node)
+{
+	const struct udp_peer *peer = x->peers[node];
+	uint64_t bytes = peer->in.arrivals.byte_count;
+
+	return bytes > x->first_window_bytes ||
+	       (bytes == 0 && peer->out.byte_count == 0 && !x->base.all_meet);
+}
+
+void udp_receive_ready(struct udp *x)
 {
 	for (unsigned i = 1; i < x->base.ring_count; i++) {
-		struct udp_in *in = &x->peers[x->base.ring[i]]->in;
+		unsigned node = x->base.ring[i];
+		struct udp_in *in = &x->peers[node]->in;
 
 		in->granted_bytes = grantable_bytes(x, &in->arrivals);
+		if (must_know(x, node))
+			udp_status_send(x, node, 0);
 	}
 }
 

@@ -19,10 +19,12 @@ static unsigned next_of(const struct udp *x, unsigned steps)
 static uint64_t sendable_bytes(const struct udp *x, unsigned node)
 {
 	const struct udp_peer *peer = x->peers[node];
-	uint64_t limit = MIN(peer->heard.grant_bytes, peer->out.byte_count);
+	uint64_t grant_bytes =
+		MAX(peer->heard.grant_bytes, peer->heard.first_grant_bytes);
+	uint64_t limit = MIN(grant_bytes, peer->out.byte_count);
 	uint64_t bytes;
 
-	if (!peer->heard.ready || limit <= peer->out.sent_bytes)
+	if (limit <= peer->out.sent_bytes)
 		return 0;
 	bytes = limit - peer->out.sent_bytes;
 	return limit == peer->out.byte_count
@@ -30,25 +32,29 @@ static uint64_t sendable_bytes(const struct udp *x, unsigned node)
 		       : ROUND_DOWN(bytes, peer->segment_bytes);
 }
 
-/* True if all other ranks that meet have all announcements.  They cannot end
- * the collective without this node, and so tell it what it lacks. */
-static bool others_are_ready(const struct udp *x, unsigned node)
+bool udp_send_awaits_grant(const struct udp *x, unsigned node)
 {
-	for (unsigned i = 1; i < x->base.ring_count; i++) {
-		const struct udp_heard *heard =
-			&x->peers[x->base.ring[i]]->heard;
+	const struct udp_peer *peer = x->peers[node];
 
-		if (x->base.ring[i] != node && !heard->ready &&
-		    heard->epoch <= x->base.epoch)
-			return false;
-	}
-	return true;
+	return x->base.is_prepared && peer->heard.grant_bytes == 0 &&
+	       peer->out.sent_bytes < peer->out.byte_count &&
+	       sendable_bytes(x, node) == 0;
+}
+
+bool udp_send_will_tell(const struct udp *x, unsigned node)
+{
+	const struct udp_batch *batch = &x->sending;
+	bool is_made = batch->active && !batch->again && batch->node == node;
+
+	return x->peers[node]->out.byte_count >
+	       x->peers[node]->out.sent_bytes +
+		       (is_made ? batch->byte_count : 0);
 }
 
 /* A rank that is ready takes what comes, asks for what does not, and lets us
  * send a window more than it has, whatever it waits for.  One that has begun
  * the collective is ready when all have announced, as we have found, unless
- * another one does not tell it so. */
+ * another one does not tell it so: then it has twice the time, to find that. */
 bool udp_send_is_stuck(struct udp *x, unsigned node, uint64_t now_ns)
 {
 	struct udp_peer *peer = x->peers[node];
@@ -57,12 +63,30 @@ bool udp_send_is_stuck(struct udp *x, unsigned node, uint64_t now_ns)
 		    heard->epoch == x->base.epoch && !udp_is_acked(x, node) &&
 		    sendable_bytes(x, node) == 0;
 
-	return debt_is_overdue(&peer->out.debt, owes,
-			       heard->ready + heard->prefix_bytes +
-				       heard->grant_bytes,
-			       x->base.peers[node]->liveness.heard_ns,
-			       x->base.deadline_ns, now_ns) &&
-	       (heard->ready || others_are_ready(x, node));
+	return debt_is_overdue(
+		&peer->out.debt, owes,
+		heard->ready + heard->prefix_bytes + heard->grant_bytes,
+		x->base.peers[node]->liveness.heard_ns,
+		(heard->ready ? 1 : 2) * x->base.deadline_ns, now_ns);
+}
+
+/*
+ * Bytes before its end, at most, at which a round is handed over early: the
+ * STATUS is under way while the rest is sent, behind what already waits in
+ * queues, so that the next sender's link does not stand idle.  Meanwhile two
+ * senders may meet at a receiver: the queue of a switch port must hold these
+ * bytes.
+ */
+#define HANDOVER_BYTES (32 * KIB)
+
+/* Does the source tell that its round to the destination is over, and the one
+ * behind it wait for that?  What the queue of a port holds may meet there. Both
+ * must know. */
+static bool has_word(const struct udp *x, unsigned source, unsigned destination)
+{
+	return !x->base.tells_all ||
+	       exchange_message_bytes(&x->base, source, destination) >
+		       HANDOVER_BYTES;
 }
 
 /* Our next round sends to the rank that the next rank sends to in its
@@ -74,7 +98,9 @@ unsigned udp_send_waits_for(const struct udp *x)
 
 	if (x->base.schedule != EXCHANGE_ROUNDS || x->round == 0 ||
 	    x->round + 1 >= x->base.ring_count || x->round_ns == 0 ||
-	    peer->heard.round >= x->round || peer->heard.epoch > x->base.epoch)
+	    peer->heard.round >= x->round ||
+	    peer->heard.epoch > x->base.epoch ||
+	    !has_word(x, next, next_of(x, x->round + 1)))
 		return udp_own(x);
 	return next;
 }
@@ -98,15 +124,6 @@ static bool is_our_turn(struct udp *x, uint64_t now_ns)
 	return true;
 }
 
-/*
- * Bytes before its end, at most, at which a round is handed over early: the
- * STATUS is under way while the rest is sent, behind what already waits in
- * queues, so that the next sender's link does not stand idle.  Meanwhile two
- * senders may meet at a receiver: the queue of a switch port must hold these
- * bytes.
- */
-#define HANDOVER_BYTES (32 * KIB)
-
 static uint64_t handover_bytes(const struct udp_peer *peer)
 {
 	return MIN(HANDOVER_BYTES, peer->out.byte_count / 4);
@@ -119,15 +136,16 @@ static void end_rounds(struct udp *x)
 	unsigned rounds = x->base.ring_count - 1;
 
 	while (x->round < rounds) {
-		const struct udp_peer *peer =
-			x->peers[next_of(x, x->round + 1)];
+		unsigned node = next_of(x, x->round + 1);
+		const struct udp_peer *peer = x->peers[node];
 		uint64_t left_bytes =
 			peer->out.byte_count - peer->out.sent_bytes;
 
 		if (x->rounds_handed_over == x->round &&
 		    left_bytes <= handover_bytes(peer)) {
 			x->rounds_handed_over++;
-			if (x->rounds_handed_over < rounds)
+			if (x->rounds_handed_over < rounds &&
+			    has_word(x, udp_own(x), node))
 				udp_status_send(x, next_of(x, rounds), 0);
 		}
 		if (left_bytes > 0)
@@ -137,9 +155,7 @@ static void end_rounds(struct udp *x)
 	}
 }
 
-/* A batch to each in turn, in the order of rounds.  A rank that is not ready
- * yet keeps its turn: if each sent first to who happens to be ready, several
- * would meet at one rank's link while the links of others stand idle. */
+/* A batch to each in turn, in the order of rounds. */
 static unsigned choose_in_turn(struct udp *x)
 {
 	for (unsigned i = 1; i <= x->base.ring_count; i++) {
@@ -152,9 +168,6 @@ static unsigned choose_in_turn(struct udp *x)
 			x->last_turn = turn;
 			return node;
 		}
-		if (!x->peers[node]->heard.ready &&
-		    x->peers[node]->out.byte_count > 0)
-			break;
 	}
 	return udp_own(x);
 }
@@ -200,7 +213,8 @@ static void fill_batch(struct udp *x, unsigned node, uint64_t offset,
 		.epoch = (uint16_t)x->base.epoch,
 		.source = (uint16_t)udp_own(x),
 		.destination = (uint16_t)node,
-		.round = (uint16_t)(x->round + 1),
+		.flags = arrivals_complete(&peer->in.arrivals) ? UDP_DATA_WHOLE
+							       : 0,
 	};
 
 	batch->active = true;

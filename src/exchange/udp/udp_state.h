@@ -34,9 +34,11 @@ struct udp_heard {
 	bool hears_us; /* the peer has got a STATUS of ours */
 	uint32_t serial;
 	uint32_t epoch;
+	/* Of each message, it takes so much before it is ready. */
+	uint64_t first_grant_bytes;
 	/* The rest is of our epoch; 0 and false if it is not there yet. */
 	uint32_t round;		/* rounds that the peer has handed over */
-	bool ready;		/* our message can come */
+	bool ready;		/* it has all announcements, also ours */
 	uint64_t prefix_bytes;	/* of our message, arrived there */
 	uint64_t grant_bytes;	/* of our message, may be sent */
 	uint64_t sent_bytes;	/* of its message, sent */
@@ -155,6 +157,7 @@ struct udp {
 	struct datagram_socket control, data;
 	uint32_t *segment_bytes; /* [node]: to each; owned */
 	uint64_t window_bytes;
+	uint64_t first_window_bytes; /* of each message: our socket keeps it */
 	uint64_t opened_ns;
 	unsigned port_step; /* the same on all ranks */
 
@@ -223,10 +226,11 @@ void udp_status_begin(struct udp *x);
 /* Send STATUS to one peer, with flags of enum udp_wire_flag; to all. */
 void udp_status_send(struct udp *x, unsigned node, uint32_t flags);
 void udp_status_send_all(struct udp *x, uint32_t flags);
-/* Send it to the ranks that meet in the collective. */
-void udp_status_send_ring(struct udp *x);
 /* The same twice: for what is said once, and only where something was lost. */
 void udp_status_send_twice(struct udp *x, unsigned node);
+/* DATA of our collective has come from the node, with flags of enum
+ * udp_wire_data_flag. */
+void udp_status_hear_data(struct udp *x, unsigned node, uint16_t flags);
 /* Send the list of segments that are missing, twice. */
 void udp_status_send_gaps(struct udp *x, unsigned node);
 /* Take all STATUS that has come.  True if there was any. */
@@ -244,6 +248,11 @@ bool udp_send_some(struct udp *x, uint64_t now_ns);
 /* The node whose turn must end before our next round begins; the own rank: we
  * wait for none. */
 unsigned udp_send_waits_for(const struct udp *x);
+/* There is more for the node, but it must first let us send it. */
+bool udp_send_awaits_grant(const struct udp *x, unsigned node);
+/* DATA that is still to be made for the node will tell it what we have of its
+ * message. */
+bool udp_send_will_tell(const struct udp *x, unsigned node);
 /* The node answers, but for the deadline it has not become ready, taken more of
  * our message, or let us send more of it. */
 bool udp_send_is_stuck(struct udp *x, unsigned node, uint64_t now_ns);
@@ -254,10 +263,10 @@ bool udp_send_is_stuck(struct udp *x, unsigned node, uint64_t now_ns);
 void udp_receive_begin(struct udp *x);
 /* Keep count of messages of receive_bytes[node].  0 or -errno. */
 int udp_receive_prepare(struct udp *x, const uint64_t *receive_bytes);
+/* All have announced: tell those that cannot know it by our DATA. */
+void udp_receive_ready(struct udp *x);
 /* Take some of what has arrived; true if there was any. */
 bool udp_receive_some(struct udp *x, uint64_t now_ns);
-/* Let peers send a first part. */
-void udp_receive_grant_first(struct udp *x);
 /* Ask for gaps that are not being filled already; returns when to look again.
  */
 uint64_t udp_receive_request_gaps(struct udp *x, uint64_t now_ns);
@@ -288,13 +297,15 @@ static inline struct address udp_address(const struct udp *x, unsigned node,
 	return address;
 }
 
-/* The peer has all of our message, and what we have announced to it and others:
- * that is not said again in the next epoch. */
+/* The peer has all of our message.  If that is empty, what we have announced is
+ * said again when the peer asks for it; but if only a group meets, it must have
+ * that, too. */
 static inline bool udp_is_acked(const struct udp *x, unsigned node)
 {
 	const struct udp_peer *peer = x->peers[node];
 
 	return node == udp_own(x) || peer->heard.epoch > x->base.epoch ||
+	       (peer->out.byte_count == 0 && x->base.all_meet) ||
 	       (peer->heard.ready &&
 		peer->heard.prefix_bytes >= peer->out.byte_count);
 }

@@ -92,6 +92,15 @@ static void echo_clock(const struct udp_clock *clock,
 		status->held_ns = status->clock_ns - clock->heard_ns;
 }
 
+/* to_all: to each node it has what there is for all. */
+static void fill_totals(const struct udp *x, unsigned node,
+			const uint64_t *lengths, bool to_all,
+			struct udp_wire_status *status)
+{
+	status->totals = (const uint8_t *)&lengths[to_all ? 0 : node];
+	status->total_count = to_all ? (uint16_t)udp_node_count(x) : 1;
+}
+
 static void fill_message_state(const struct udp *x, unsigned node,
 			       struct udp_wire_status *status)
 {
@@ -101,6 +110,7 @@ static void fill_message_state(const struct udp *x, unsigned node,
 	/* Also if there was no memory for a peer of its own. */
 	status->segment_bytes = x->segment_bytes[node];
 	status->sent_bytes = peer->out.sent_bytes;
+	status->grant_bytes = x->first_window_bytes;
 	if (x->base.is_prepared && x->base.peers[node]->meets) {
 		status->flags |= UDP_STATUS_READY;
 		status->prefix_bytes =
@@ -108,14 +118,36 @@ static void fill_message_state(const struct udp *x, unsigned node,
 		status->grant_bytes = peer->in.granted_bytes;
 	}
 	/* A peer that is ready has all announcements. */
-	if (peer->heard.ready)
-		return;
-	status->totals = (const uint8_t *)x->base.lengths;
-	status->total_count = (uint16_t)udp_node_count(x);
-	if (!x->base.tells_all) {
-		status->totals = (const uint8_t *)&x->base.lengths[node];
-		status->total_count = 1;
-	}
+	if (!peer->heard.ready)
+		fill_totals(x, node, x->base.lengths, x->base.tells_all,
+			    status);
+}
+
+/* We have gone on from the collective that the peer is in still: there was
+ * nothing for it, but it may lack what we have announced. */
+static bool is_behind(const struct udp *x, unsigned node)
+{
+	return x->base.before.epoch > 0 &&
+	       x->peers[node]->heard.epoch == x->base.before.epoch;
+}
+
+/* That collective is over for us. */
+static void fill_state_before(const struct udp *x, unsigned node,
+			      struct udp_wire_status *status)
+{
+	const struct exchange_before *before = &x->base.before;
+	const struct exchange_peer *peer = x->base.peers[node];
+	uint64_t bytes =
+		peer->announced[before->epoch % EXCHANGE_ANNOUNCED].byte_count;
+
+	status->epoch = before->epoch;
+	status->round = udp_node_count(x);
+	status->segment_bytes = x->segment_bytes[node];
+	status->flags |= UDP_STATUS_READY;
+	status->prefix_bytes = bytes;
+	status->grant_bytes = bytes;
+	status->sent_bytes = load_le64(&before->lengths[node]);
+	fill_totals(x, node, before->lengths, before->told_all, status);
 }
 
 /* A STATUS before the first barrier has the hello, until the peer has it. */
@@ -209,7 +241,7 @@ static bool put_on_page(struct udp *x, unsigned node,
 	uint8_t bytes[UDP_STATUS_BYTES_MAX];
 
 	if (status->gap_count > 0 ||
-	    !udp_page_put(x->page, node, bytes,
+	    !udp_page_put(x->page, node, status->epoch, bytes,
 			  udp_wire_put_status(status, bytes)))
 		return false;
 	if (udp_page_port(x->page, node) != 0) {
@@ -222,8 +254,14 @@ static bool put_on_page(struct udp *x, unsigned node,
 	return udp_own(x) != 0 && !x->base.peers[node]->is_here && !urgent;
 }
 
+enum occasion {
+	OCCASION_ANY,
+	OCCASION_ANSWER, /* to a peer that may be behind */
+	OCCASION_GAPS,
+};
+
 static void send_status(struct udp *x, unsigned node, uint32_t flags,
-			bool with_gaps)
+			enum occasion occasion)
 {
 	uint8_t datagram[UDP_STATUS_BYTES_MAX];
 	struct udp_peer *peer = udp_peer_of(x, node);
@@ -240,9 +278,11 @@ static void send_status(struct udp *x, unsigned node, uint32_t flags,
 		.gap_serial = peer->in.gap_serial,
 	};
 
-	if (x->base.epoch > 0)
+	if (occasion == OCCASION_ANSWER && is_behind(x, node))
+		fill_state_before(x, node, &status);
+	else if (x->base.epoch > 0)
 		fill_message_state(x, node, &status);
-	if (with_gaps)
+	if (occasion == OCCASION_GAPS)
 		fill_gaps(peer, &status);
 	fill_application(x, node, &status);
 	fill_failure(x, &status);
@@ -256,9 +296,8 @@ static void send_status(struct udp *x, unsigned node, uint32_t flags,
 
 void udp_status_send(struct udp *x, unsigned node, uint32_t flags)
 {
-	send_status(x, node, flags, false);
+	send_status(x, node, flags, OCCASION_ANY);
 }
-
 /* The next rank first: all ranks do this at about the same time. */
 void udp_status_send_all(struct udp *x, uint32_t flags)
 {
@@ -268,23 +307,17 @@ void udp_status_send_all(struct udp *x, uint32_t flags)
 		udp_status_send(x, (udp_own(x) + i) % count, flags);
 }
 
-void udp_status_send_ring(struct udp *x)
-{
-	for (unsigned i = 1; i < x->base.ring_count; i++)
-		udp_status_send(x, x->base.ring[i], 0);
-}
-
 /* A STATUS is as easily lost as the segments that it names: send it twice. */
 void udp_status_send_twice(struct udp *x, unsigned node)
 {
-	send_status(x, node, 0, false);
-	send_status(x, node, 0, false);
+	send_status(x, node, 0, OCCASION_ANY);
+	send_status(x, node, 0, OCCASION_ANY);
 }
 
 void udp_status_send_gaps(struct udp *x, unsigned node)
 {
-	send_status(x, node, 0, true);
-	send_status(x, node, 0, true);
+	send_status(x, node, 0, OCCASION_GAPS);
+	send_status(x, node, 0, OCCASION_GAPS);
 }
 
 /* --- the first STATUS --------------------------------------------------------
@@ -389,14 +422,27 @@ static void handle_gaps(struct udp_heard *heard,
 static void handle_message_state(struct udp_heard *heard,
 				 const struct udp_wire_status *status)
 {
-	if (status->flags & UDP_STATUS_READY)
+	if (status->flags & UDP_STATUS_READY) {
 		heard->ready = true;
+		heard->grant_bytes =
+			MAX(heard->grant_bytes, status->grant_bytes);
+	}
 	heard->round = MAX(heard->round, status->round);
 	heard->prefix_bytes = MAX(heard->prefix_bytes, status->prefix_bytes);
-	heard->grant_bytes = MAX(heard->grant_bytes, status->grant_bytes);
 	heard->sent_bytes = MAX(heard->sent_bytes, status->sent_bytes);
 	heard->served_serial = status->served_serial;
 	handle_gaps(heard, status);
+}
+
+void udp_status_hear_data(struct udp *x, unsigned node, uint16_t flags)
+{
+	struct udp_peer *peer = x->peers[node];
+
+	peer->heard.ready = true;
+	/* What was not sent it cannot have. */
+	if (flags & UDP_DATA_WHOLE &&
+	    peer->out.sent_bytes == peer->out.byte_count)
+		peer->heard.prefix_bytes = peer->out.byte_count;
 }
 
 /* A peer is at the address that the list of ranks has for it, and DATA goes to
@@ -423,9 +469,9 @@ static bool is_progress(const struct udp *x, const struct udp_heard *heard,
 	return status->epoch == x->base.epoch &&
 	       (status->round > heard->round ||
 		status->prefix_bytes > heard->prefix_bytes ||
-		status->grant_bytes > heard->grant_bytes ||
 		status->sent_bytes > heard->sent_bytes ||
-		(!heard->ready && status->flags & UDP_STATUS_READY));
+		(status->flags & UDP_STATUS_READY &&
+		 (!heard->ready || status->grant_bytes > heard->grant_bytes)));
 }
 
 /* --- impossible numbers -----------------------------------------------------
@@ -458,16 +504,29 @@ static bool is_out_of_step(const struct udp *x,
 	       (status->epoch > x->base.epoch && status->phase < phase);
 }
 
-/* A peer begins the next collective when we have all of its message and it has
- * all of ours.  We would wait no longer for one that claims it before. */
+/* Can the node have all of our message, and we of its?  What it has announced
+ * may be under way still, if all ranks meet; then it can have been nothing. */
+static bool may_go_on(const struct udp *x, unsigned node)
+{
+	const struct udp_peer *peer = x->peers[node];
+
+	if (x->base.is_prepared)
+		return arrivals_complete(&peer->in.arrivals) &&
+		       peer->out.sent_bytes == peer->out.byte_count;
+	return x->base.all_meet && peer->out.byte_count == 0 &&
+	       (!exchange_has_announced(&x->base, node) ||
+		exchange_announced(&x->base, node)->byte_count == 0);
+}
+
+/* We would wait no longer for a peer that claims to be in the next collective.
+ */
 static bool goes_on_too_early(const struct udp *x, const struct udp_peer *peer,
 			      const struct udp_wire_status *status)
 {
+	uint32_t epoch = MAX(status->epoch, peer->heard.epoch);
+
 	return x->base.collective && x->base.peers[status->source]->meets &&
-	       status->epoch > x->base.epoch &&
-	       (!x->base.is_prepared ||
-		!arrivals_complete(&peer->in.arrivals) ||
-		peer->out.sent_bytes < peer->out.byte_count);
+	       epoch > x->base.epoch && !may_go_on(x, status->source);
 }
 
 static bool asks_for_too_much(const struct udp_peer *peer,
@@ -484,7 +543,8 @@ static bool asks_for_too_much(const struct udp_peer *peer,
 			    segment_count - status->gaps[i].first)
 			return true;
 	return status->prefix_bytes > out->byte_count ||
-	       status->grant_bytes > out->byte_count;
+	       (status->flags & UDP_STATUS_READY &&
+		status->grant_bytes > out->byte_count);
 }
 
 /* What is impossible in this STATUS, whose totals have been taken; or NULL. */
@@ -570,6 +630,8 @@ static const char *handle_claims(struct udp *x,
 				  now_ns);
 	exchange_hear_phase(&x->base, status->source, status->phase);
 	peer->heard.epoch = MAX(peer->heard.epoch, status->epoch);
+	if (status->epoch > 0 && !(status->flags & UDP_STATUS_READY))
+		peer->heard.first_grant_bytes = status->grant_bytes;
 	if (x->base.peers[status->source]->meets &&
 	    status->epoch == x->base.epoch && x->base.epoch > 0)
 		handle_message_state(&peer->heard, status);
@@ -600,7 +662,7 @@ static void handle_status(struct udp *x, const struct udp_wire_status *status,
 	}
 	/* If this was rank 0's offer, take_offer() has sent to all ranks. */
 	if (answer && awaited_page == x->awaits_page)
-		udp_status_send(x, status->source, 0);
+		send_status(x, status->source, 0, OCCASION_ANSWER);
 }
 
 static bool is_for_us(const struct udp *x, const struct udp_wire_status *status)

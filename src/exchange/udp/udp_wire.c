@@ -98,6 +98,7 @@ static bool data_is_good(const struct udp_wire_data *data)
 {
 	return data->epoch > 0 && data->source < UDP_NODES_MAX &&
 	       data->destination < UDP_NODES_MAX && data->length > 0 &&
+	       (data->flags & ~UDP_DATA_WHOLE) == 0 &&
 	       data->offset <= UINT64_MAX - data->length;
 }
 

@@ -16,7 +16,7 @@
  *     16 +-----------------------+-----------------------+
  *        | source rank           | destination rank      |  u16 each
  *     20 +-----------------------+-----------------------+
- *        | round                 | length of the payload |  u16 each
+ *        | flags                 | length of the payload |  u16 each
  *     24 +-----------------------+-----------------------+
  *        | offset in the message                         |  u64
  *     32 +-----------------------------------------------+
@@ -59,7 +59,9 @@
  *                             message to us, and no other later
  *                           what the collective allows the source   exchange
  *      sent_bytes           up to the announced length              status
- *      prefix, grant        up to the length of our message         status
+ *      prefix, grant        up to the length of our message; the    status
+ *                             grant of a rank that is not ready:
+ *                             any, it only lets us send
  *      gaps                 ascending, apart                        wire
  *                           within our message                      status
  *      gap and served       any: they only repeat lists             status
@@ -105,7 +107,7 @@
 #include "exchange/exchange.h"
 #include "kernels/crc32c.h"
 
-#define UDP_VERSION 5
+#define UDP_VERSION 6
 #define UDP_SECRET_BYTES 32
 #define UDP_DATA_HEADER_BYTES 32
 /* An Ethernet of 1500 bytes takes it in one packet. */
@@ -137,6 +139,11 @@ int udp_wire_derive_keys(const uint8_t secret[UDP_SECRET_BYTES],
 /* --- DATA ------------------------------------------------------------------
  */
 
+enum udp_wire_data_flag {
+	UDP_DATA_WHOLE = 1, /* the source has all of the destination's message
+			     */
+};
+
 /* A header, as it lies in the datagram. */
 struct udp_wire_data {
 	uint32_t crc32c; /* these three and the token are udp_wire.c's */
@@ -145,7 +152,7 @@ struct udp_wire_data {
 	uint16_t epoch; /* number of the collective, from 1 */
 	uint64_t token;
 	uint16_t source, destination;
-	uint16_t round;
+	uint16_t flags;	 /* enum udp_wire_data_flag */
 	uint16_t length; /* of the payload, at least 1 */
 	uint64_t offset;
 };
@@ -159,7 +166,7 @@ void udp_wire_seal_data(const struct udp_wire_data *data,
 
 /* Take a header apart without looking at the payload.  Returns false if it is
  * of another job or version, or has an impossible field: a length or epoch of
- * 0, a rank of UDP_NODES_MAX or more, an end past 2^64. */
+ * 0, a rank of UDP_NODES_MAX or more, an unknown flag, an end past 2^64. */
 bool udp_wire_open_data(const uint8_t header[UDP_DATA_HEADER_BYTES],
 			const struct udp_wire_keys *keys,
 			struct udp_wire_data *data);
@@ -213,7 +220,8 @@ struct udp_wire_status {
 	uint64_t sent_bytes;
 	/* Bytes of the message from destination to source. */
 	uint64_t prefix_bytes; /* arrived without a gap */
-	uint64_t grant_bytes;  /* may be sent */
+	uint64_t grant_bytes;  /* may be sent; of each message, if the source is
+				  not ready */
 	/* These relate clocks: the source's clock, the last clock_ns that it
 	 * has seen from the destination (0: none), and for how long it has held
 	 * that. */
