@@ -583,13 +583,12 @@ const char *exchange_transport(const struct exchange *exchange)
 	return exchange->transport->name;
 }
 
-const char *exchange_schedule_name(enum exchange_schedule schedule)
-{
-	static const char *const names[] = { "rounds", "all-at-once", "auto",
-					     "grid" };
-
-	return names[schedule];
-}
+const char *const exchange_schedule_names[EXCHANGE_SCHEDULES] = {
+	[EXCHANGE_ROUNDS] = "rounds",
+	[EXCHANGE_ALL_AT_ONCE] = "all-at-once",
+	[EXCHANGE_AUTO] = "auto",
+	[EXCHANGE_GRID] = "grid",
+};
 
 /* --- opening and closing ----------------------------------------------------
  */

@@ -67,7 +67,11 @@ enum exchange_schedule {
 	EXCHANGE_ALL_AT_ONCE,
 	EXCHANGE_AUTO, /* a user's wish, which the caller decides */
 	EXCHANGE_GRID, /* two exchanges, over rows and then over columns */
+	EXCHANGE_SCHEDULES
 };
+
+/* [enum exchange_schedule]: "rounds", "all-at-once", "auto", "grid" */
+extern const char *const exchange_schedule_names[EXCHANGE_SCHEDULES];
 
 /* What every exchange needs to know, whatever its transport is. */
 struct exchange_options {
@@ -259,8 +263,6 @@ uint32_t exchange_payload_bytes(const struct exchange *exchange);
 
 /* How bytes travel: "udp", "mpi". */
 const char *exchange_transport(const struct exchange *exchange);
-/* "rounds", "all-at-once", "auto", "grid" */
-const char *exchange_schedule_name(enum exchange_schedule schedule);
 
 /* Safe on NULL. */
 void exchange_close(struct exchange *exchange);

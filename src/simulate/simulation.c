@@ -31,6 +31,13 @@
 #define PATTERN_BYTES 65537
 #define SPANS_MAX 65536 /* of a rank's timeline */
 
+const char *const simulation_lengths_names[SIMULATION_LENGTHS] = {
+	[SIMULATION_EQUAL] = "equal",
+	[SIMULATION_SKEWED] = "skewed",
+	[SIMULATION_SOME] = "some",
+	[SIMULATION_ONE] = "one",
+};
+
 struct simulated_rank {
 	struct simulation *simulation;
 	struct host *host;

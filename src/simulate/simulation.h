@@ -29,7 +29,11 @@ enum simulation_lengths {
 	SIMULATION_SKEWED, /* most are far shorter */
 	SIMULATION_SOME,   /* half of them are empty */
 	SIMULATION_ONE,	   /* only one rank gets any, each time another one */
+	SIMULATION_LENGTHS
 };
+
+/* [enum simulation_lengths]: "equal", "skewed", "some", "one" */
+extern const char *const simulation_lengths_names[SIMULATION_LENGTHS];
 
 /* What became of a rank. */
 struct simulation_outcome {

@@ -217,7 +217,7 @@ static void report(enum exchange_schedule schedule)
 	qsort(took_ns, round_count, sizeof(*took_ns), compare);
 	median_ns = took_ns[round_count / 2];
 	printf("%-12s %8.2f %8.2f %10llu %8llu %8llu %8llu",
-	       exchange_schedule_name(schedule), (double)took_ns[0] / 1e6,
+	       exchange_schedule_names[schedule], (double)took_ns[0] / 1e6,
 	       (double)median_ns / 1e6,
 	       (unsigned long long)sum.sent_datagrams / round_count,
 	       (unsigned long long)sum.resent_datagrams / round_count,

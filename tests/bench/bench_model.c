@@ -117,7 +117,7 @@ static void print(const struct exchange_model *now,
 		       " %6.0f %-12s %12.1f %8.1f %5.2f %7.2f\n",
 		       point->rank_count, point->message_bytes,
 		       point->link_bits_per_s / GBIT,
-		       exchange_schedule_name(point->schedule),
+		       exchange_schedule_names[point->schedule],
 		       point->simulated_ns / 1e3, ns / 1e3,
 		       ns / point->simulated_ns,
 		       model_ns(fitted, point) / point->simulated_ns);

@@ -335,16 +335,15 @@ static void print_network(FILE *out, const struct virtual_network_options *n,
 
 static void print_command(FILE *out, const struct simulation_options *o)
 {
-	static const char *const lengths[] = { "equal", "skewed", "some",
-					       "one" };
 	const struct simulation_options usual = simulation_usual();
 
 	fprintf(out,
 		"bin/blinkprobe simulate --nodes=%u --message=%" PRIu64
 		" --lengths=%s --times=%u --schedule=%s%s%s"
 		" --deadline=%" PRIu64 " --limit=%" PRIu64 " --seed=%" PRIu64,
-		o->node_count, o->message_bytes, lengths[o->lengths], o->times,
-		exchange_schedule_name(o->schedule),
+		o->node_count, o->message_bytes,
+		simulation_lengths_names[o->lengths], o->times,
+		exchange_schedule_names[o->schedule],
 		o->says_hello ? " --join" : "", o->plain ? " --plain" : "",
 		o->deadline_ns / NS_PER_S, o->limit_ns / NS_PER_S, o->seed);
 	print_number(out, "skew", o->skew_ns, usual.skew_ns);

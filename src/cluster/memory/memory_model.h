@@ -58,7 +58,7 @@ struct memory_forecast {
 	double message_bytes; /* from a rank to another one */
 	double link_ns;	      /* of the bytes alone */
 	/* [enum exchange_schedule]; that of EXCHANGE_AUTO is `chosen`. */
-	double schedules_ns[EXCHANGE_GRID + 1];
+	double schedules_ns[EXCHANGE_SCHEDULES];
 	enum exchange_schedule chosen;
 	unsigned rows, columns; /* of the grid */
 	/* The chosen schedule, if records are compressed first; 0: they are

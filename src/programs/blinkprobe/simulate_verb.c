@@ -32,8 +32,8 @@ static const char help[] =
 "  --nodes=N         simulate N ranks, 2 to 4096\n"
 "  --message=BYTES   let each rank send BYTES to each other one (250)\n"
 "  --records=N       or its share of N records of 100 bytes\n"
-"  --lengths=KIND    let all messages be equal, skewed (most far shorter), some\n"
-"                    (the others empty), or to one rank only (equal)\n"
+"  --lengths=KIND    make messages equal, skewed (most are far shorter), some\n"
+"                    (half are empty) or one (one rank gets all) (equal)\n"
 "  --times=N         exchange N times, one after the other (1)\n"
 "  --schedule=KIND   send in rounds, all-at-once, by a grid, or auto (auto)\n"
 "  --join            let all ranks say hello to all others first\n"
@@ -356,11 +356,9 @@ static int take_size_32(struct options_reader *reader, uint64_t min,
 static int take_lengths(struct simulate_options *options,
 			struct failure *failure)
 {
-	/* In the order of enum simulation_lengths. */
-	static const char *const names[] = { "equal", "skewed", "some", "one" };
 	unsigned kind = 0;
-	int error = options_choice(&options->reader, names, ARRAY_LEN(names),
-				   &kind, failure);
+	int error = options_choice(&options->reader, simulation_lengths_names,
+				   SIMULATION_LENGTHS, &kind, failure);
 
 	options->simulation.lengths = (enum simulation_lengths)kind;
 	return error;
@@ -369,11 +367,9 @@ static int take_lengths(struct simulate_options *options,
 static int take_schedule(struct simulate_options *options,
 			 struct failure *failure)
 {
-	static const char *const names[] = { "rounds", "all-at-once", "auto",
-					     "grid" };
 	unsigned kind = 0;
-	int error = options_choice(&options->reader, names, ARRAY_LEN(names),
-				   &kind, failure);
+	int error = options_choice(&options->reader, exchange_schedule_names,
+				   EXCHANGE_SCHEDULES, &kind, failure);
 
 	options->simulation.schedule = (enum exchange_schedule)kind;
 	return error;
@@ -514,8 +510,7 @@ static int complete(struct simulate_options *options, struct failure *failure)
 	return 0;
 }
 
-/* --- what is printed
- * ----------------------------------------------------------
+/* --- what is printed ---------------------------------------------------------
  */
 
 static void print_text(const struct simulation_options *options,
@@ -528,7 +523,7 @@ static void print_text(const struct simulation_options *options,
 	printf("%u ranks, %s%" PRIu64 " bytes to each, %s", options->node_count,
 	       options->lengths == SIMULATION_EQUAL ? "" : "up to ",
 	       options->message_bytes,
-	       exchange_schedule_name(figures->schedule));
+	       exchange_schedule_names[figures->schedule]);
 	if (options->times > 1)
 		printf(", %u times", options->times);
 	putchar('\n');
@@ -568,7 +563,7 @@ static void print_json(const struct simulation_options *options,
 	print_number("nodes", options->node_count);
 	print_number("message_bytes", options->message_bytes);
 	format_json_text(stdout, "schedule",
-			 exchange_schedule_name(figures->schedule));
+			 exchange_schedule_names[figures->schedule]);
 	print_number("seed", options->seed);
 	print_number("link_bits_per_s", options->network.link_bits_per_s);
 	print_number("median_ns", figures->median_ns);

@@ -15,9 +15,7 @@
 #define DEADLINE_SECONDS_MAX 86400
 #define DEADLINE_NS_DEFAULT ((uint64_t)5 * 1000000000)
 
-/* These lists of words are in the order of their enums. */
-static const char *const schedules[] = { "rounds", "all-at-once", "auto",
-					 "grid" };
+/* In the order of their enum. */
 static const char *const references[] = { "no", "yes", "auto" };
 
 void cluster_options_init(struct cluster_options *options)
@@ -74,8 +72,8 @@ static int take_schedule(struct options_reader *reader,
 				      "sides from 1 to %d",
 				      RANK_NODES_MAX);
 	if (!has_sides)
-		error = options_choice(reader, schedules, ARRAY_LEN(schedules),
-				       &kind, failure);
+		error = options_choice(reader, exchange_schedule_names,
+				       EXCHANGE_SCHEDULES, &kind, failure);
 	schedule->kind = (enum exchange_schedule)kind;
 	return error;
 }

@@ -331,7 +331,7 @@ static void print_exchange(const struct memory_forecast *forecast)
 	       format_ns(t.text[0], ns[EXCHANGE_ROUNDS]),
 	       format_ns(t.text[1], ns[EXCHANGE_ALL_AT_ONCE]), forecast->rows,
 	       forecast->columns, format_ns(t.text[2], ns[EXCHANGE_GRID]),
-	       exchange_schedule_name(forecast->chosen));
+	       exchange_schedule_names[forecast->chosen]);
 	printf("          the link alone %s\n",
 	       format_ns(t.text[0], forecast->link_ns));
 	if (forecast->compressed_ns > 0)
@@ -383,7 +383,7 @@ static void print_exchange_json(const struct memory_forecast *forecast)
 	       ", \"all_at_once_ns\": %.0f, \"auto_ns\": %.0f"
 	       ", \"grid_ns\": %.0f, \"rows\": %u, \"columns\": %u"
 	       ", \"compresses\": %s",
-	       exchange_schedule_name(forecast->chosen),
+	       exchange_schedule_names[forecast->chosen],
 	       forecast->message_bytes, forecast->link_ns, ns[EXCHANGE_ROUNDS],
 	       ns[EXCHANGE_ALL_AT_ONCE], ns[EXCHANGE_AUTO], ns[EXCHANGE_GRID],
 	       forecast->rows, forecast->columns,

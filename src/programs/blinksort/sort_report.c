@@ -223,7 +223,7 @@ static void print_mpi(const struct mpi_report *mpi)
 static void print_schedule(const struct cluster_schedule *schedule)
 {
 	printf(", \"schedule\": \"%s\", \"grid\": ",
-	       exchange_schedule_name(schedule->kind));
+	       exchange_schedule_names[schedule->kind]);
 	if (schedule->kind == EXCHANGE_GRID)
 		printf("[%u, %u]", schedule->rows, schedule->columns);
 	else
