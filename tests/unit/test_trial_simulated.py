@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Simulated exchanges: their points, sorts with them, and what was measured."""
+"""Simulated exchanges: points, sorts with them, and what was measured."""
 
 import json
 import os
@@ -82,4 +82,4 @@ class Simulated(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unit.main()
