@@ -5,10 +5,10 @@
  * usage: search SEEDS [FIRST [FAILURES]]
  *
  * Each seed from FIRST (1) on is a scenario: ranks, messages, a network, CPUs,
- * and perhaps a fault that no exchange can mend.  All CPUs run them, until so
- * many have FAILED the judge (20).  Of each such seed a line tells what was
- * wrong, and another one how blinkprobe repeats it.  A single seed is told with
- * all its ranks.
+ * and perhaps a fault that no exchange can mend.  All CPUs run them, until the
+ * judge has found fault with FAILURES (20) of them.  For each such seed a line
+ * tells what was wrong, and another one how blinkprobe repeats it.  If SEEDS is
+ * 1, the outcome of each rank is printed.
  *
  * What the judge holds against a run is in judge() and what it calls.
  */
@@ -64,21 +64,25 @@
 struct scenario {
 	uint64_t seed, random;
 	struct simulation_options options;
-	/* Ranks that others may give up. */
-	bool is_faulty[NODES_MAX];
+	bool is_faulty[NODES_MAX]; /* others may give the rank up */
+	bool is_killed[NODES_MAX];
 	bool may_fail;
 	struct simulation_outcome outcomes[NODES_MAX];
 	struct simulation_figures figures;
 	char wrong[256]; /* what the judge says; "": nothing */
 };
 
-/* What a worker tells the parent, in shared memory. */
-struct worker {
-	pid_t pid;
-	uint64_t seed; /* the one at hand */
-	uint64_t passed, failed, ended_by_fault;
-	uint64_t datagrams, bytes;
+/* In memory that all workers share. */
+struct shared {
+	uint64_t seeds[WORKERS_MAX]; /* of each worker: the one at hand */
+	_Atomic uint64_t passed, failed, ended_by_fault;
+	_Atomic uint64_t datagrams, bytes;
 };
+
+static struct shared *shared;
+static pid_t workers[WORKERS_MAX];
+static unsigned worker_count;
+static uint64_t end_seed, failures_max;
 
 /* --- drawing -----------------------------------------------------------------
  */
@@ -226,7 +230,7 @@ static void draw_kill(struct scenario *s)
 
 	death->rank = (unsigned)below(s, o->node_count);
 	death->at_ns = draw_moment(s);
-	s->is_faulty[death->rank] = true;
+	s->is_faulty[death->rank] = s->is_killed[death->rank] = true;
 	s->may_fail = true;
 }
 
@@ -401,14 +405,6 @@ __attribute__((format(printf, 2, 3))) static void blame(struct scenario *s,
 	va_end(arguments);
 }
 
-static bool is_killed(const struct scenario *s, unsigned rank)
-{
-	for (unsigned i = 0; i < s->options.death_count; i++)
-		if (s->options.deaths[i].rank == rank)
-			return true;
-	return false;
-}
-
 /* A rank that believes in success has all its bytes, and so have all others,
  * of which some may not know that all have come to the barrier. */
 static void judge_success(struct scenario *s, unsigned rank)
@@ -481,7 +477,7 @@ static void judge_rank(struct scenario *s, unsigned rank)
 
 	if (o->has_other_bytes)
 		blame(s, "rank %u got other bytes than were sent to it", rank);
-	if (!o->has_ended && !is_killed(s, rank))
+	if (!o->has_ended && !s->is_killed[rank])
 		blame(s, "rank %u did not end within %" PRIu64 " s", rank,
 		      s->options.limit_ns / NS_PER_S);
 	if (!o->has_ended)
@@ -592,110 +588,89 @@ static int run_one(uint64_t seed)
 	return s.wrong[0] ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-static uint64_t count_failed(const struct worker *workers, unsigned count)
-{
-	uint64_t failed = 0;
-
-	for (unsigned i = 0; i < count; i++)
-		failed += workers[i].failed;
-	return failed;
-}
-
 /* All seeds of one worker, from the one at hand on. */
-static void work(struct worker *workers, unsigned own, unsigned count,
-		 uint64_t end, uint64_t failures_max)
+static void work(uint64_t *seed)
 {
 	const struct itimerval limit = { .it_value.tv_sec = CPU_SECONDS_MAX };
-	struct worker *w = &workers[own];
 	static struct scenario s;
 
-	for (; w->seed < end; w->seed += count) {
+	for (; *seed < end_seed && shared->failed < failures_max;
+	     *seed += worker_count) {
 		bool ended_by_fault = false;
 
-		if (count_failed(workers, count) >= failures_max)
-			return;
 		setitimer(ITIMER_PROF, &limit, NULL);
-		run(&s, w->seed);
+		run(&s, *seed);
 		for (unsigned i = 0; i < s.options.node_count; i++)
 			ended_by_fault |=
 				s.outcomes[i].failure.status != EXIT_DONE;
-		w->datagrams += s.figures.network.datagrams;
-		w->bytes += s.figures.ranks.received_bytes;
-		w->passed += !s.wrong[0];
-		w->failed += s.wrong[0] != '\0';
-		w->ended_by_fault += !s.wrong[0] && ended_by_fault;
+		shared->datagrams += s.figures.network.datagrams;
+		shared->bytes += s.figures.ranks.received_bytes;
+		shared->passed += !s.wrong[0];
+		shared->failed += s.wrong[0] != '\0';
+		shared->ended_by_fault += !s.wrong[0] && ended_by_fault;
 		if (s.wrong[0])
 			tell_failed(&s);
 	}
 }
 
-static void start(struct worker *workers, unsigned own, unsigned count,
-		  uint64_t end, uint64_t failures_max)
+static void start(unsigned worker)
 {
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		work(workers, own, count, end, failures_max);
+		work(&shared->seeds[worker]);
 		exit(EXIT_SUCCESS);
 	}
 	if (pid < 0) {
 		perror("search: fork");
 		exit(EXIT_FAILURE);
 	}
-	workers[own].pid = pid;
+	workers[worker] = pid;
 }
 
 /* A worker that ends by a signal or an assertion does so by its seed, and
  * another one goes on with the next. */
-static void wait_for(struct worker *workers, unsigned own, unsigned count,
-		     uint64_t end, uint64_t failures_max)
+static void wait_for(unsigned worker)
 {
-	struct worker *w = &workers[own];
+	uint64_t *seed = &shared->seeds[worker];
 	static struct scenario s;
 	int status;
 
-	while (waitpid(w->pid, &status, 0) == w->pid && status != 0) {
-		draw(&s, w->seed);
+	while (waitpid(workers[worker], &status, 0) == workers[worker] &&
+	       status != 0) {
+		draw(&s, *seed);
 		blame(&s, "the process ended by signal %d, status %d",
 		      WTERMSIG(status), WEXITSTATUS(status));
 		tell_failed(&s);
-		w->failed++;
-		w->seed += count;
-		start(workers, own, count, end, failures_max);
+		shared->failed++;
+		*seed += worker_count;
+		start(worker);
 	}
 }
 
-static int search(uint64_t seeds, uint64_t first, uint64_t failures_max)
+static int search(uint64_t seeds, uint64_t first)
 {
-	unsigned count =
+	worker_count =
 		(unsigned)MIN(WORKERS_MAX, sysconf(_SC_NPROCESSORS_ONLN));
-	struct worker *workers =
-		mmap(NULL, WORKERS_MAX * sizeof(*workers),
-		     PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct worker sum = { 0 };
-
-	if (workers == MAP_FAILED) {
+	end_seed = first + seeds;
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (shared == MAP_FAILED) {
 		perror("search: memory");
 		return EXIT_FAILURE;
 	}
-	for (unsigned i = 0; i < count; i++) {
-		workers[i].seed = first + i;
-		start(workers, i, count, first + seeds, failures_max);
+	for (unsigned i = 0; i < worker_count; i++) {
+		shared->seeds[i] = first + i;
+		start(i);
 	}
-	for (unsigned i = 0; i < count; i++) {
-		wait_for(workers, i, count, first + seeds, failures_max);
-		sum.passed += workers[i].passed;
-		sum.failed += workers[i].failed;
-		sum.ended_by_fault += workers[i].ended_by_fault;
-		sum.datagrams += workers[i].datagrams;
-		sum.bytes += workers[i].bytes;
-	}
+	for (unsigned i = 0; i < worker_count; i++)
+		wait_for(i);
 	printf("%" PRIu64 " seeds: %" PRIu64 " passed, %" PRIu64
 	       " failed, %" PRIu64 " ended by a fault; %" PRIu64
 	       " datagrams, %" PRIu64 " bytes of messages\n",
-	       sum.passed + sum.failed, sum.passed, sum.failed,
-	       sum.ended_by_fault, sum.datagrams, sum.bytes);
-	return sum.failed > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+	       shared->passed + shared->failed, shared->passed, shared->failed,
+	       shared->ended_by_fault, shared->datagrams, shared->bytes);
+	return shared->failed > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 int main(int argc, char **argv)
@@ -710,6 +685,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: search SEEDS [FIRST [FAILURES]]\n");
 		return EXIT_USAGE;
 	}
+	failures_max = numbers[2];
 	return numbers[0] == 1 ? run_one(numbers[1])
-			       : search(numbers[0], numbers[1], numbers[2]);
+			       : search(numbers[0], numbers[1]);
 }
