@@ -25,7 +25,7 @@ enum lie_kind {
 	LIE_FIELD, /* STATUS: a field, index of lie_fields[] */
 	LIE_TOTAL, /* STATUS: the length announced to rank index */
 	LIE_HELLO, /* STATUS of phase 0: word index of the hello */
-	LIE_OFFER, /* the same: 4 bytes at 4 * index of the board's offer */
+	LIE_OFFER, /* the same: 4 bytes at 4 * index of the page's offer */
 	LIE_APPLICATION, /* STATUS behind phase 0: word index of the application
 			    payload */
 	LIE_GAP,     /* STATUS: one more gap, of segment value on, index long */
@@ -79,7 +79,7 @@ static const struct lie_field lie_fields[] = {
 static const struct lie_field lie_segment_fields[] = {
 	{ "version", 4, 1 }, { "type", 5, 1 },	  { "epoch", 6, 2 },
 	{ "token", 8, 8 },   { "source", 16, 2 }, { "destination", 18, 2 },
-	{ "round", 20, 2 },  { "length", 22, 2 }, { "offset", 24, 8 },
+	{ "flags", 20, 2 },  { "length", 22, 2 }, { "offset", 24, 8 },
 };
 
 /* Where a STATUS has these. */
@@ -98,8 +98,7 @@ static const struct lie_field lie_segment_fields[] = {
 #define LIE_DATA_EPOCH_AT 6
 #define LIE_DATA_OFFSET_AT 24
 
-/* --- lies as words
- * ------------------------------------------------------------
+/* --- lies as words -----------------------------------------------------------
  */
 
 /* False: the word is none of these. */
@@ -196,8 +195,7 @@ static inline bool lie_parse(struct lie *lie, const char *text)
 	return true;
 }
 
-/* --- in a datagram
- * ------------------------------------------------------------
+/* --- in a datagram -----------------------------------------------------------
  */
 
 static inline uint64_t lie_load(const uint8_t *bytes, unsigned width)
@@ -327,8 +325,8 @@ static inline void lie_seal(uint8_t *datagram, size_t byte_count, bool is_data,
 			sizeof(keys->tag_key), NULL, personal);
 }
 
-/* Could this one be told in a datagram of that collective, and is it its turn?
- */
+/* Is it this lie's turn, of those that may be told in a datagram of that
+ * collective? */
 static inline bool lie_is_due(struct lie *lie, unsigned epoch)
 {
 	if (lie->epoch != LIE_ANY_EPOCH && lie->epoch != epoch)

@@ -12,9 +12,9 @@
 
 static struct lie lies[LIES_MAX];
 static unsigned lie_count, liar;
-/* Something has been changed; the liar blames others, too. */
-static bool told, accuses;
-static struct udp_wire_keys keys; /* from the first call on */
+static bool told;		  /* a lie, since the caller cleared this */
+static bool accuses;		  /* the liar tells of failures, too */
+static struct udp_wire_keys keys; /* zeros until the first call */
 
 /* Copy one of the liar's datagrams, and change it.  Returns its length; 0: it
  * is not to be sent. */

@@ -138,12 +138,14 @@ static const struct virtual_network_options world_network_options = {
 	.receive_room_max = 16 << 20,
 	.clock_ns = READ_NS,
 };
+
 /* Returns 0 or -errno. */
 static int world_set_up(unsigned host_count, uint64_t end_ns)
 {
 	int error = world_init(&world, host_count, STACK_BYTES, BEGIN_NS, 0);
 
-	/* Clearing pages for each arena takes longer than the rest of a job. */
+	/* To clear a huge page for each arena of a rank takes longer than the
+	 * rest of a job. */
 	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
 	for (unsigned i = 0; i < host_count && error == 0; i++) {
 		ranks[i].cluster = alloc_apart(1, sizeof(struct cluster));
