@@ -1,5 +1,4 @@
-"""Simulated exchanges, what was measured of such, and the sorts that they are
-parts of.
+"""Exchanges in simulated time, the same measured, and the sorts with them.
 
 The lines are of `blinkprobe simulate --json`.  What the nodes do beside the
 exchange is predicted by arithmetic from the rates of one machine.
@@ -94,10 +93,11 @@ def make(programs, path, machine) -> Report:
         raise Failure(path, "has no link of 1 Gbit/s or more", FILE)
     report = Report(os.path.basename(os.path.realpath(machine)), fast, [
         one for one in points if one.link_bits_per_s < LINK_MIN], [], {})
-    beside = os.path.join(os.path.dirname(os.path.realpath(path)), EXCHANGES)
-    if os.path.exists(beside):
-        report.measured = _beside(report.slow, schema.read(
-            beside, measured.SCHEMA)["exchanges"])
+    exchanges = os.path.join(os.path.dirname(os.path.realpath(path)),
+                             EXCHANGES)
+    if os.path.exists(exchanges):
+        report.measured = _simulated_too(report.slow, schema.read(
+            exchanges, measured.SCHEMA)["exchanges"])
     _add_jobs(programs, report, rates.of(machine))
     return report
 
@@ -109,7 +109,7 @@ def _point(one):
                  one["link_bits_per_s"], one["schedule"], one["max_ns"])
 
 
-def _beside(points, exchanges):
+def _simulated_too(points, exchanges):
     known = {(one.nodes, one.records, one.link_bits_per_s, one.schedule): one
              for one in points}
     found = [(one, known.get((one["nodes"], one["records"],
