@@ -15,12 +15,12 @@
 /* A rank that was away for this part of the deadline cannot tell whether others
  * were silent. */
 #define AWAY_PART 4
-/* A rank that is busy looks at all peers so seldom, for each of them; a look
- * takes a small part of it. */
+/* A busy rank that has n peers looks at them at most once in n times this; to
+ * look at one takes a small part of it. */
 #define WATCH_PEER_NS ((uint64_t)100)
-/* Ranks leave by a tree, in which so many are below one, and wait for those
- * below them.  If thousands spoke to rank 0 at once, its socket would drop some
- * of what they say, and nobody would repeat it. */
+/* Ranks leave by a tree: each waits for the ranks below it, of which it has up
+ * to this many.  If thousands took leave of rank 0 at once, its socket would
+ * drop some of their STATUS, and no rank would repeat them. */
 #define LEAVE_FAN_IN 16
 
 /* --- waiting for ranks ------------------------------------------------------
@@ -116,8 +116,8 @@ static uint64_t watch_all(struct exchange *exchange, uint64_t now_ns)
 	return next_ns;
 }
 
-/* However many peers there are, looking at them takes a part of the time of a
- * rank that has much to do. */
+/* A rank that has much to do spends only a part of its time on looking at its
+ * peers, however many they are. */
 static bool is_time_to_watch(const struct exchange *exchange, uint64_t now_ns)
 {
 	return now_ns >=
@@ -133,8 +133,8 @@ static void note_absence(struct exchange *exchange, uint64_t now_ns)
 	exchange->served_ns = now_ns;
 }
 
-/* A rank that sleeps for longer than it meant to was away; and so was one that
- * was stopped between its last step and the sleep. */
+/* A rank that slept for longer than it meant to was away; so was one that was
+ * stopped between its last step and the sleep. */
 void exchange_note_sleep(struct exchange *exchange, uint64_t begin_ns,
 			 uint64_t until_ns)
 {
@@ -283,6 +283,8 @@ static unsigned member(const struct exchange_collective *collective, unsigned i)
 	return collective->group ? collective->group[i] : i;
 }
 
+/* Keep what was announced in a collective of all ranks: a rank that has not
+ * heard it yet may ask when this one is in the next. */
 static void keep_lengths(struct exchange *exchange)
 {
 	struct exchange_before *before = &exchange->before;

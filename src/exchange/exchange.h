@@ -58,9 +58,11 @@ struct exchange;
  * (Datamation 2011): in round i rank j sends to j + i; shortly before the round
  * is over, rank j tells rank j - 1, whose next round has the destination that
  * becomes free.  At any time the pairs are disjoint except for the last 32 KiB
- * of a round: no two senders share a receiver's link for longer.  All-at-once
- * sends a batch to each rank in turn, without a word; short messages fit into a
- * batch.  A grid sends shorter ones by way of others: exchange_grid.h.
+ * of a round: no two senders share a receiver's link for longer.  A message
+ * that both ranks know to be no longer than that is not waited for.
+ * All-at-once sends a batch to each rank in turn, and no rank waits for
+ * another; short messages fit into a batch.  A grid sends shorter ones by way
+ * of others: exchange_grid.h.
  */
 enum exchange_schedule {
 	EXCHANGE_ROUNDS,

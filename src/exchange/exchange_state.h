@@ -196,8 +196,8 @@ struct exchange {
 	uint64_t *lengths;
 	bool all_meet;	/* and not a group */
 	bool tells_all; /* each rank tells all what it has for all */
-	/* The last collective in which all met, before the one at hand.  Who
-	 * was told nothing else there may lack our announcement. */
+	/* The last collective in which all met, before the one at hand.  A rank
+	 * for which we had no bytes there may still lack our announcement. */
 	struct exchange_before {
 		uint32_t epoch; /* 0: there is none */
 		bool told_all;
@@ -262,16 +262,15 @@ void exchange_go_by(struct exchange *exchange, const struct exchange_ops *ops,
 /* The message has arrived up to prefix_bytes. */
 void exchange_pass_on(struct exchange *exchange, unsigned node,
 		      uint64_t prefix_bytes, bool whole);
-/* This rank was asleep from begin_ns until now, as it meant to be until
- * until_ns. */
+/* This rank has slept since begin_ns, and meant to until until_ns. */
 void exchange_note_sleep(struct exchange *exchange, uint64_t begin_ns,
 			 uint64_t until_ns);
 /* Does this rank wait for the node to come to phase_wanted?  In barriers rank 0
  * waits for all, and all for rank 0; then ranks leave by a tree. */
 bool exchange_awaits_phase(const struct exchange *exchange, unsigned node);
 /* Stay, for_ns at most, until the ranks that leave before this one have told it
- * that they do: they may still need an answer.  Returns the rank that waits for
- * the farewell of this one, which rank 0 gives to none. */
+ * that they do: they may still need an answer.  Returns the rank that stays
+ * until this one tells it the same; of rank 0 the result means nothing. */
 unsigned exchange_stay(struct exchange *exchange, uint64_t for_ns);
 /* Give the node up: "WHAT 5.0 sADVICE", where 5 s is the deadline. */
 void exchange_give_up(struct exchange *exchange, unsigned node,

@@ -26,8 +26,8 @@
 /* A rank stays for this long for those that have not said that they leave. */
 #define LEAVE_NS (1000 * MILLISECOND_NS)
 /* A STATUS that tells of a failure, or that this rank leaves, is sent this many
- * times, since no rank answers it.  The latter is sent more often if datagrams
- * were lost: a rank would stay. */
+ * times, since no rank answers it.  If datagrams were lost, the latter is sent
+ * more often: without it another rank stays for LEAVE_NS. */
 #define LAST_STATUSES 3
 #define LAST_STATUSES_LOSSY 10
 
@@ -102,8 +102,8 @@ static bool is_through(const struct exchange *exchange)
 /* --- waiting ---------------------------------------------------------------
  */
 
-/* True if a lost STATUS may keep it from us; false: it may just not be the
- * peer's turn. */
+/* True if what we wait for may have been lost with a STATUS; false: it may just
+ * not be the peer's turn. */
 static bool is_urgent(const struct udp *x, unsigned node)
 {
 	const struct udp_peer *peer = x->peers[node];
@@ -220,8 +220,8 @@ static void wait_for_late_ones(struct udp *x)
 
 /* If each rank that is told tells these ranks, all are told after as many steps
  * as their number has bits, each by as many others: a few that are dead, and
- * STATUS that are lost, do not matter.  The one that failed may stay until all
- * have come. */
+ * STATUS that are lost, do not matter.  The rank that failed must hear all
+ * others, too: wait_for_late_ones(). */
 static void tell_at_powers_of_two(struct udp *x)
 {
 	unsigned count = udp_node_count(x);
@@ -232,9 +232,10 @@ static void tell_at_powers_of_two(struct udp *x)
 		udp_status_send(x, x->base.failed.node, 0);
 }
 
-/* Ranks that are told pass it on to a few.  The one that has noticed the
- * failure goes on to tell all, since ranks in between may compute for long; by
- * then those that would have noticed it, too, have been told. */
+/* A rank that is told of a failure passes it on to a few.  A rank that has
+ * noticed it itself tells a few at first, and then all, since those that should
+ * pass it on may compute for long.  The few come first so that other ranks,
+ * which would notice the failure at the same time, are told before they do. */
 static void tell_failure(struct exchange *exchange)
 {
 	struct timespec pause = { .tv_nsec = (long)MILLISECOND_NS };

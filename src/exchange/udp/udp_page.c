@@ -62,7 +62,7 @@ struct udp_page {
 	struct head *head;
 	struct rank_state *ranks; /* [node] */
 	uint8_t *mailboxes;	  /* [to][from][slot] */
-	uint64_t put_count;
+	uint64_t put_count;	  /* STATUS that this rank has put */
 	size_t mailbox_bytes, all_bytes;
 	unsigned node_count, own;
 	uint64_t pending[DIRTY_WORDS]; /* taken from dirty, to be read */
@@ -322,8 +322,8 @@ static bool is_earlier(const struct udp_page *page, unsigned a, unsigned b)
 	       atomic_load(&mailbox_of(page, page->own, b)->number);
 }
 
-/* A mailbox of the lowest rank that has one pending, and of two the earlier; or
- * all mailboxes to a rank, if none is. */
+/* A mailbox of the lowest rank that has one pending, and of two the earlier. If
+ * none is pending, node_count * SLOTS, which is no mailbox. */
 static unsigned next_pending(struct udp_page *page)
 {
 	unsigned all = page->node_count * SLOTS;
@@ -335,7 +335,7 @@ static unsigned next_pending(struct udp_page *page)
 			continue;
 		from = w * WORD_BITS +
 		       (unsigned)__builtin_ctzll(page->pending[w]);
-		/* Unless a rank writes nonsense. */
+		/* Only if a rank writes nonsense. */
 		if (from >= all)
 			return all;
 		other = from ^ 1;

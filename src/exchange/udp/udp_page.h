@@ -6,14 +6,14 @@
  * has two mailboxes from each rank to each, which hold the last STATUS of
  * collectives with an even number and of those with an odd one: a rank that
  * goes on does not wipe out what it has said before.  Dirty bits tell a rank
- * which of its mailboxes have changed.  A rank that sleeps
- * sets a wake threshold: when as many STATUS have been put for it, the rank
- * that has put the last one sends it a wake-up, a datagram of one byte.
+ * which of its mailboxes have changed.  A rank that sleeps sets a wake
+ * threshold: when as many STATUS have been put for it, the rank that has put
+ * the last one sends it a wake-up, a datagram of one byte.
  *
  *      rank 0   makes the page, a file without a name, and offers it with its
  *               hello, which is authenticated
  *      others   open it by way of rank 0's /proc/PID/fd, which the same user
- * may do
+ *               may do
  *
  * A rank that cannot open the page, or has not yet, gets datagrams.  A rank
  * that is killed leaves its last STATUS, and is given up for its silence like
@@ -36,7 +36,7 @@
 
 struct udp_page;
 
-/* A page has two mailboxes for each pair of ranks: of so many ranks some 270
+/* A page of this many ranks, with two mailboxes from each to each, has some 270
  * MB. */
 #define UDP_PAGE_NODES_MAX 512
 
@@ -67,9 +67,10 @@ bool udp_page_put(struct udp_page *page, unsigned node, uint32_t epoch,
  * urgent: wake it whatever its threshold is. */
 bool udp_page_takes_wake_up(struct udp_page *page, unsigned node, bool urgent);
 
-/* Copy the next STATUS that has changed, of a rank's two the earlier, at most
- * UDP_STATUS_BYTES_MAX bytes, and tell which rank's it is.  Returns its bytes;
- * 0: there is none now.  One call reads each mailbox twice at most. */
+/* Copy the next STATUS that has changed, at most UDP_STATUS_BYTES_MAX bytes,
+ * and tell which rank's it is; if both mailboxes of a rank have changed, the
+ * earlier one.  Returns its bytes; 0: there is none now.  One call reads each
+ * mailbox twice at most. */
 size_t udp_page_take(struct udp_page *page, uint8_t *status, unsigned *node);
 bool udp_page_is_dirty(const struct udp_page *page);
 

@@ -195,8 +195,8 @@ static void account(struct udp *x, const struct udp_receive_batch *r)
 	}
 }
 
-/* Tell the collective how far the message has come; and its sender, which may
- * forget it, when it is whole, unless DATA will. */
+/* Tell the collective how far the message has come.  When it is whole, tell the
+ * sender, too, which may then forget it, unless DATA will tell that. */
 static void pass_on(struct udp *x, unsigned node, uint64_t prefix)
 {
 	struct udp_peer *peer = x->peers[node];
@@ -252,9 +252,9 @@ static uint64_t grantable_bytes(const struct udp *x, const struct arrivals *in)
 	return MIN(arrivals_prefix_bytes(in) + x->window_bytes, in->byte_count);
 }
 
-/* The node waits for it that we are ready: to send more than it may before; or,
- * in a group, to know that we have its announcement, which no DATA of ours
- * tells. */
+/* The node must hear that we are ready: it may not send all of its message
+ * before; or, in a group, no DATA of ours tells it that we have its
+ * announcement. */
 static bool must_know(const struct udp *x, unsigned node)
 {
 	const struct udp_peer *peer = x->peers[node];

@@ -54,7 +54,8 @@ bool udp_send_will_tell(const struct udp *x, unsigned node)
 /* A rank that is ready takes what comes, asks for what does not, and lets us
  * send a window more than it has, whatever it waits for.  One that has begun
  * the collective is ready when all have announced, as we have found, unless
- * another one does not tell it so: then it has twice the time, to find that. */
+ * another rank does not tell it so: then it has twice the time, to give that
+ * one up itself. */
 bool udp_send_is_stuck(struct udp *x, unsigned node, uint64_t now_ns)
 {
 	struct udp_peer *peer = x->peers[node];
@@ -79,10 +80,11 @@ bool udp_send_is_stuck(struct udp *x, unsigned node, uint64_t now_ns)
  */
 #define HANDOVER_BYTES (32 * KIB)
 
-/* Does the source tell that its round to the destination is over, and the one
- * behind it wait for that?  What the queue of a port holds may meet there. Both
- * must know. */
-static bool has_word(const struct udp *x, unsigned source, unsigned destination)
+/* Does the source hand over its round to the destination, so that the rank
+ * whose next round that is waits for a STATUS?  Not if the queue of a switch
+ * port holds the whole message, and both ranks know its length. */
+static bool is_handed_over(const struct udp *x, unsigned source,
+			   unsigned destination)
 {
 	return !x->base.tells_all ||
 	       exchange_message_bytes(&x->base, source, destination) >
@@ -100,7 +102,7 @@ unsigned udp_send_waits_for(const struct udp *x)
 	    x->round + 1 >= x->base.ring_count || x->round_ns == 0 ||
 	    peer->heard.round >= x->round ||
 	    peer->heard.epoch > x->base.epoch ||
-	    !has_word(x, next, next_of(x, x->round + 1)))
+	    !is_handed_over(x, next, next_of(x, x->round + 1)))
 		return udp_own(x);
 	return next;
 }
@@ -145,7 +147,7 @@ static void end_rounds(struct udp *x)
 		    left_bytes <= handover_bytes(peer)) {
 			x->rounds_handed_over++;
 			if (x->rounds_handed_over < rounds &&
-			    has_word(x, udp_own(x), node))
+			    is_handed_over(x, udp_own(x), node))
 				udp_status_send(x, next_of(x, rounds), 0);
 		}
 		if (left_bytes > 0)

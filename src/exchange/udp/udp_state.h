@@ -34,7 +34,8 @@ struct udp_heard {
 	bool hears_us; /* the peer has got a STATUS of ours */
 	uint32_t serial;
 	uint32_t epoch;
-	/* Of each message, it takes so much before it is ready. */
+	/* So many bytes of each message may be sent to the peer before it is
+	 * ready. */
 	uint64_t first_grant_bytes;
 	/* The rest is of our epoch; 0 and false if it is not there yet. */
 	uint32_t round;		/* rounds that the peer has handed over */
@@ -157,7 +158,9 @@ struct udp {
 	struct datagram_socket control, data;
 	uint32_t *segment_bytes; /* [node]: to each; owned */
 	uint64_t window_bytes;
-	uint64_t first_window_bytes; /* of each message: our socket keeps it */
+	/* Of each message, others may send so much before this rank is ready:
+	 * the socket has room for it. */
+	uint64_t first_window_bytes;
 	uint64_t opened_ns;
 	unsigned port_step; /* the same on all ranks */
 
@@ -226,7 +229,8 @@ void udp_status_begin(struct udp *x);
 /* Send STATUS to one peer, with flags of enum udp_wire_flag; to all. */
 void udp_status_send(struct udp *x, unsigned node, uint32_t flags);
 void udp_status_send_all(struct udp *x, uint32_t flags);
-/* The same twice: for what is said once, and only where something was lost. */
+/* The same twice: a list of gaps was served.  This rank says so once, and only
+ * where datagrams are lost. */
 void udp_status_send_twice(struct udp *x, unsigned node);
 /* DATA of our collective has come from the node, with flags of enum
  * udp_wire_data_flag. */
@@ -250,8 +254,8 @@ bool udp_send_some(struct udp *x, uint64_t now_ns);
 unsigned udp_send_waits_for(const struct udp *x);
 /* There is more for the node, but it must first let us send it. */
 bool udp_send_awaits_grant(const struct udp *x, unsigned node);
-/* DATA that is still to be made for the node will tell it what we have of its
- * message. */
+/* DATA is still to be made for the node, and will tell it whether we have all
+ * of its message. */
 bool udp_send_will_tell(const struct udp *x, unsigned node);
 /* The node answers, but for the deadline it has not become ready, taken more of
  * our message, or let us send more of it. */
@@ -263,7 +267,8 @@ bool udp_send_is_stuck(struct udp *x, unsigned node, uint64_t now_ns);
 void udp_receive_begin(struct udp *x);
 /* Keep count of messages of receive_bytes[node].  0 or -errno. */
 int udp_receive_prepare(struct udp *x, const uint64_t *receive_bytes);
-/* All have announced: tell those that cannot know it by our DATA. */
+/* All have announced: tell the ranks that wait for that, and that cannot know
+ * it by our DATA. */
 void udp_receive_ready(struct udp *x);
 /* Take some of what has arrived; true if there was any. */
 bool udp_receive_some(struct udp *x, uint64_t now_ns);
@@ -297,9 +302,9 @@ static inline struct address udp_address(const struct udp *x, unsigned node,
 	return address;
 }
 
-/* The peer has all of our message.  If that is empty, what we have announced is
- * said again when the peer asks for it; but if only a group meets, it must have
- * that, too. */
+/* The peer has all of our message.  An empty one needs no acknowledgement: if
+ * the peer lacks the announcement, it asks for it.  But where only a group
+ * meets, the peer must have said that it is ready. */
 static inline bool udp_is_acked(const struct udp *x, unsigned node)
 {
 	const struct udp_peer *peer = x->peers[node];

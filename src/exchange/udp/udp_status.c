@@ -92,7 +92,8 @@ static void echo_clock(const struct udp_clock *clock,
 		status->held_ns = status->clock_ns - clock->heard_ns;
 }
 
-/* to_all: to each node it has what there is for all. */
+/* to_all: the lengths of our messages to all nodes; else that of the one to
+ * this node. */
 static void fill_totals(const struct udp *x, unsigned node,
 			const uint64_t *lengths, bool to_all,
 			struct udp_wire_status *status)
@@ -123,15 +124,16 @@ static void fill_message_state(const struct udp *x, unsigned node,
 			    status);
 }
 
-/* We have gone on from the collective that the peer is in still: there was
- * nothing for it, but it may lack what we have announced. */
+/* The peer is still in the collective that this rank has left: there was
+ * nothing for the peer, but it may lack what this rank has announced. */
 static bool is_behind(const struct udp *x, unsigned node)
 {
 	return x->base.before.epoch > 0 &&
 	       x->peers[node]->heard.epoch == x->base.before.epoch;
 }
 
-/* That collective is over for us. */
+/* Tell the peer where this rank stood when it left that collective: all that
+ * the peer had for it has come. */
 static void fill_state_before(const struct udp *x, unsigned node,
 			      struct udp_wire_status *status)
 {
@@ -192,7 +194,6 @@ static void fill_gaps(const struct udp_peer *peer,
 
 	assert(arrivals->segment_bytes > 0); /* something is missing */
 	limit = DIV_ROUND_UP(peer->heard.sent_bytes, arrivals->segment_bytes);
-
 	limit = MIN(MAX(limit, arrivals->end), arrivals->segment_count);
 	status->gap_count = (uint16_t)arrivals_gaps(arrivals, limit,
 						    status->gaps, UDP_GAPS_MAX);
@@ -257,7 +258,7 @@ static bool put_on_page(struct udp *x, unsigned node,
 enum occasion {
 	OCCASION_ANY,
 	OCCASION_ANSWER, /* to a peer that may be behind */
-	OCCASION_GAPS,
+	OCCASION_GAPS,	 /* with a list of the segments that are missing */
 };
 
 static void send_status(struct udp *x, unsigned node, uint32_t flags,
@@ -298,6 +299,7 @@ void udp_status_send(struct udp *x, unsigned node, uint32_t flags)
 {
 	send_status(x, node, flags, OCCASION_ANY);
 }
+
 /* The next rank first: all ranks do this at about the same time. */
 void udp_status_send_all(struct udp *x, uint32_t flags)
 {
@@ -307,13 +309,13 @@ void udp_status_send_all(struct udp *x, uint32_t flags)
 		udp_status_send(x, (udp_own(x) + i) % count, flags);
 }
 
-/* A STATUS is as easily lost as the segments that it names: send it twice. */
 void udp_status_send_twice(struct udp *x, unsigned node)
 {
 	send_status(x, node, 0, OCCASION_ANY);
 	send_status(x, node, 0, OCCASION_ANY);
 }
 
+/* A STATUS is as easily lost as the segments that it names: send it twice. */
 void udp_status_send_gaps(struct udp *x, unsigned node)
 {
 	send_status(x, node, 0, OCCASION_GAPS);
@@ -504,8 +506,9 @@ static bool is_out_of_step(const struct udp *x,
 	       (status->epoch > x->base.epoch && status->phase < phase);
 }
 
-/* Can the node have all of our message, and we of its?  What it has announced
- * may be under way still, if all ranks meet; then it can have been nothing. */
+/* Can the node have all of our message, and we all of the node's?  If all ranks
+ * meet, a node without bytes for us may go on before its announcement has
+ * come. */
 static bool may_go_on(const struct udp *x, unsigned node)
 {
 	const struct udp_peer *peer = x->peers[node];

@@ -79,6 +79,8 @@
  *      DATA                 epoch, ranks, the offset of a segment,  receive
  *                             its length; at most once to each
  *                             place
+ *                           flags: WHOLE counts only when our        status
+ *                             message to the source is all sent
  *                           the digest of splitters and cuts, and    cluster
  *                             the bucket of each record's key,         receive
  *                             if records come, not references
@@ -87,8 +89,8 @@
  * debts (liveness.h) if it says that it has sent bytes, or that it is ready
  * for ours.  No check finds a rank that speaks for another, changes a record
  * and leaves its key in the bucket, or answers for ever that it is not so far
- * yet. One that tells each rank another sample is noticed by the digest, but
- * not who it is.
+ * yet.  That a rank tells each other one another sample is noticed by the
+ * digest, but not which rank it is.
  *
  * Token, tag key and the CRC-32C's seed are derived from the job's secret, so
  * that datagrams of another job, of an earlier one or of a stranger have the
@@ -182,7 +184,7 @@ bool udp_wire_data_is_whole(const uint8_t header[UDP_DATA_HEADER_BYTES],
 
 enum udp_wire_flag {
 	UDP_STATUS_QUERY = 1,  /* answer with your own status */
-	UDP_STATUS_READY = 2,  /* messages of this epoch can be received */
+	UDP_STATUS_READY = 2,  /* all announcements of this epoch have come */
 	UDP_STATUS_FAILED = 4, /* the run has failed: failure_* and text */
 	UDP_STATUS_TOLD = 8,   /* of phase 0: the payload is not the hello */
 };
