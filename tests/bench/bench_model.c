@@ -48,6 +48,7 @@ static void simulate(struct point *point)
 	struct simulation_figures figures = { 0 };
 	struct failure failure = { .status = EXIT_DONE };
 
+	options.says_hello = true; /* as before each real one */
 	options.node_count = point->rank_count;
 	options.message_bytes = point->message_bytes;
 	options.schedule = point->schedule;

@@ -110,9 +110,9 @@ static void cluster_schedule__auto(void **state)
 {
 	(void)state;
 	want(EXCHANGE_AUTO, 0, 0);
-	send_between(32, 16 * KB - 1);
+	send_between(32, 8 * KB - 1);
 	expect_grid(6, 6);
-	send_between(32, 16 * KB);
+	send_between(32, 8 * KB);
 	expect_kind(EXCHANGE_ALL_AT_ONCE);
 	send_between(31, 1);
 	expect_kind(EXCHANGE_ALL_AT_ONCE);

@@ -35,15 +35,15 @@
  *
  * Below the second, what a message costs beside its bytes is more than the
  * grid's second journey of every byte.  Of 64 to 4096 ranks the model has the
- * grid and all-at-once equal at 8 to 9 KB on links of 10 Gbit/s and at 20 to 27
- * KB on those of 100: 16 KiB lies between.  (Rounds are equal to the grid at 15
- * and at 30 to 34 KB.)
+ * grid and all-at-once equal at 5 KB on links of 10 Gbit/s and at 11 to 14 KB
+ * on those of 100, and simulated ranks of one CPU are equal at 4 to 10 KB: 8
+ * KiB lies between.  (Rounds are equal to the grid at 12 and at 23 to 26 KB.)
  */
 #define EXCHANGE_MODEL_ROUNDS_BYTES ((uint64_t)128 << 10)
-#define EXCHANGE_MODEL_GRID_BYTES ((uint64_t)16 << 10)
-/* The grid loses as much time with some messages below 16 KiB as it saves with
- * others where ranks are fewer: 8 to 31 ranks take as long as all-at-once at 2
- * to 8 KB on links of 10 Gbit/s, and fewer ranks nowhere. */
+#define EXCHANGE_MODEL_GRID_BYTES ((uint64_t)8 << 10)
+/* The grid loses as much time with some messages below 8 KiB as it saves with
+ * others where ranks are fewer: it pays up to 2 KB for 12 ranks, and up to 3.5
+ * KB for 31 on links of 10 Gbit/s. */
 #define EXCHANGE_MODEL_GRID_RANKS 32
 
 /* Times in ns, and all of them 0 or more. */
