@@ -35,6 +35,10 @@ enum conduct {
 	PREPARES_LATE,
 	/* Announces, and claims to be in the second collective at once. */
 	GOES_ON_EARLY,
+	/* Is in the second collective, and never announces for the first. */
+	SKIPS_THE_FIRST,
+	/* Announces, and answers for ever that it is not ready. */
+	IS_NEVER_READY,
 	/* In the first collective, of the length of one message. */
 	ANNOUNCES_ANOTHER,
 	/* No DATA reaches it, as where the network takes short datagrams only.
@@ -363,7 +367,8 @@ static bool wait_until_joined(struct exchange *x, unsigned count,
 	return atomic_load(&joined_count) == count;
 }
 
-static void go_on_early(struct node *node, struct exchange *x)
+/* Say the same until the others have ended, and take nothing. */
+static void insist(struct node *node, struct exchange *x)
 {
 	uint64_t send_bytes[NODES_MAX] = { 0 };
 	struct exchange_collective collective = {
@@ -375,17 +380,20 @@ static void go_on_early(struct node *node, struct exchange *x)
 		.place = place,
 		.arrived = arrived,
 	};
+	enum conduct conduct = node->setting->conduct;
 	struct udp *udp = udp_of(x);
 
 	node->epoch = 1;
-	if (!wait_until_joined(x, udp_node_count(udp), &node->failure) ||
-	    exchange_begin(x, &collective, &node->failure) < 0)
+	for (unsigned to = 0; to < udp_node_count(udp); to++)
+		send_bytes[to] = node->setting->bytes(1, node->rank.rank, to);
+	if (!wait_until_joined(x, udp_node_count(udp), &node->failure))
 		return;
-	x->epoch = 2;
-	/* A rank that is ready is sent no totals, and a STATUS of a new
-	 * collective without them is refused for that. */
-	for (unsigned i = 0; i < udp_node_count(udp); i++)
-		udp->peers[i]->heard.ready = false;
+	/* Whatever the others announce, it is not heard. */
+	exchange_limit_steps(x, 0);
+	x->epoch += conduct == SKIPS_THE_FIRST;
+	if (exchange_begin(x, &collective, &node->failure) < 0)
+		return;
+	x->epoch += conduct == GOES_ON_EARLY;
 	/* The others leave out what they are told before their first, which on
 	 * a busy machine they begin late. */
 	for (unsigned i = 0;
@@ -476,8 +484,10 @@ static bool misbehave(struct node *node, struct exchange *x)
 		failure_set(&mine, EXIT_FILE, "out.1", 0, "the disk is full");
 		exchange_fail(x, &mine);
 	}
-	if (node->setting->conduct == GOES_ON_EARLY)
-		go_on_early(node, x);
+	if (node->setting->conduct == GOES_ON_EARLY ||
+	    node->setting->conduct == SKIPS_THE_FIRST ||
+	    node->setting->conduct == IS_NEVER_READY)
+		insist(node, x);
 	return node->setting->conduct != BEHAVES &&
 	       node->setting->conduct != PREPARES_LATE;
 }
@@ -1173,6 +1183,53 @@ static void udp__a_rank_that_goes_on_too_early(void **state)
 	}
 }
 
+/* The last rank and the others have nothing for each other. */
+static uint64_t bytes_without_3(unsigned exchange, unsigned source, unsigned to)
+{
+	(void)exchange;
+	return source == 3 || to == 3 ? 0 : 150000;
+}
+
+/* A rank may go on from a collective in which there was nothing for it, but it
+ * says what it has announced when it is asked. */
+static void udp__a_rank_that_skips_a_collective(void **state)
+{
+	struct setting setting = { .node_count = 4,
+				   .collectives = 1,
+				   .conduct = SKIPS_THE_FIRST,
+				   .culprit = 3,
+				   .bytes = bytes_without_3 };
+
+	(void)state;
+	for (unsigned page = 0; page < 2; page++) {
+		setting.page = page;
+		run_all(&setting);
+		expect_culprit(&setting, "has gone on without announcing its "
+					 "messages for");
+	}
+}
+
+/* Messages longer than what may be sent before a rank is ready stay where they
+ * are. */
+static void udp__a_rank_that_is_never_ready(void **state)
+{
+	struct setting setting = { .node_count = 4,
+				   .payload_bytes = 1472,
+				   .window_bytes = 12000,
+				   .collectives = 1,
+				   .conduct = IS_NEVER_READY,
+				   .culprit = 3,
+				   .bytes = even_bytes };
+
+	(void)state;
+	for (unsigned page = 0; page < 2; page++) {
+		setting.page = page;
+		run_all(&setting);
+		expect_culprit(&setting,
+			       "has received nothing from this rank for");
+	}
+}
+
 /* By one byte, or so that the sum of all wraps: the ranks that the message is
  * not for refuse it, too.  The culprit may begin to send before it hears of
  * that: so far below 2^64 it can round what is left up to whole segments. */
@@ -1288,6 +1345,8 @@ int main(void)
 		cmocka_unit_test(udp__unknown_ranks_take_no_memory),
 		cmocka_unit_test(udp__a_failure_to_prepare),
 		cmocka_unit_test(udp__a_rank_that_goes_on_too_early),
+		cmocka_unit_test(udp__a_rank_that_skips_a_collective),
+		cmocka_unit_test(udp__a_rank_that_is_never_ready),
 		cmocka_unit_test(udp__lengths_that_cannot_be),
 	};
 

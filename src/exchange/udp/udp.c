@@ -121,6 +121,11 @@ static void give_up_stuck(struct udp *x, unsigned node, uint64_t now_ns)
 	static const char advice[] =
 		", though it answers: are long datagrams lost (--payload)?";
 
+	if (udp_status_is_stuck(x, node, now_ns))
+		exchange_give_up(&x->base, node,
+				 "has gone on without announcing its messages "
+				 "for",
+				 "");
 	if (udp_receive_is_stuck(x, node, now_ns))
 		exchange_give_up(&x->base, node,
 				 "nothing that it sent has arrived for",

@@ -99,6 +99,7 @@ struct udp_peer {
 	uint32_t status_serial; /* of our last STATUS to it */
 	struct udp_heard heard;
 	struct udp_clock clock;
+	struct debt debt; /* to announce what it has gone on from */
 
 	/* Written by udp_send.c. */
 	struct udp_out out;
@@ -242,6 +243,9 @@ bool udp_status_receive(struct udp *x);
 /* The fewest STATUS that must come before we can go on, apart from urgent ones
  * and from DATA, which wake us anyway. */
 unsigned udp_status_needed(const struct udp *x);
+/* The node answers from a later collective, but for the deadline it has not
+ * told what it announced for ours. */
+bool udp_status_is_stuck(struct udp *x, unsigned node, uint64_t now_ns);
 
 /* --- udp_send.c -------------------------------------------------------------
  */

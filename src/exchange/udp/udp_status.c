@@ -763,3 +763,16 @@ unsigned udp_status_needed(const struct udp *x)
 		return unheard;
 	return MAX(1, behind);
 }
+
+/* One that goes on has announced, and says it again when it is asked. */
+bool udp_status_is_stuck(struct udp *x, unsigned node, uint64_t now_ns)
+{
+	struct udp_peer *peer = x->peers[node];
+	bool owes = x->base.collective && x->base.peers[node]->meets &&
+		    peer->heard.epoch > x->base.epoch &&
+		    !exchange_has_announced(&x->base, node);
+
+	return debt_is_overdue(&peer->debt, owes, x->base.epoch,
+			       x->base.peers[node]->liveness.heard_ns,
+			       x->base.deadline_ns, now_ns);
+}

@@ -86,11 +86,11 @@
  *                             if records come, not references
  *
  * A rank whose numbers may be true, but that does not get on, is found by its
- * debts (liveness.h) if it says that it has sent bytes, or that it is ready
- * for ours.  No check finds a rank that speaks for another, changes a record
- * and leaves its key in the bucket, or answers for ever that it is not so far
- * yet.  That a rank tells each other one another sample is noticed by the
- * digest, but not which rank it is.
+ * debts (liveness.h) if it says that it has sent bytes, that it is ready for
+ * ours, or that it has gone on.  No check finds a rank that speaks for another,
+ * changes a record and leaves its key in the bucket, or answers for ever that
+ * it is not so far yet.  That a rank tells each other one another sample is
+ * noticed by the digest, but not which rank it is.
  *
  * Token, tag key and the CRC-32C's seed are derived from the job's secret, so
  * that datagrams of another job, of an earlier one or of a stranger have the
