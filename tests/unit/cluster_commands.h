@@ -43,11 +43,12 @@ static unsigned record_count;	/* RECORDS, or RECORDS_BEYOND */
 /* A rank's command line. */
 struct command {
 	struct options options;
-	char text[512], input[24], output[24], scratch[24];
-	char *words[WORDS_MAX];
+	char input[24], output[24], scratch[24];
+	char *words[WORDS_MAX]; /* in the rank's text */
 };
 
 static struct command commands[RANKS_MAX];
+static char texts[RANKS_MAX][512];
 
 /* What has been written to the inputs. */
 static unsigned written_ranks, written_records;
@@ -106,11 +107,11 @@ static void read_options(struct options *options, char **command)
 static void command_rank(unsigned rank, const char *given)
 {
 	struct command *command = &commands[rank];
-	char *rest = command->text;
+	char *rest = texts[rank];
 	unsigned count = 0;
 
 	snprintf(
-		command->text, sizeof(command->text),
+		texts[rank], sizeof(texts[rank]),
 		"--cluster --threads=1 --pin=no --deadline=%u -T %s %s %s %s%s",
 		DEADLINE_S, command->scratch, command->input, given,
 		strstr(given, "--gather") ? "" : "-o ",
