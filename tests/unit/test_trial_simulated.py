@@ -61,7 +61,8 @@ class Simulated(unittest.TestCase):
 
     def test_what_is_no_record(self):
         for words, *changes in (
-                ("is not complete",), ("nodes: -1 is less", {"nodes": -1}),
+                ("is not complete",), ("nodes: 1 is less", {"nodes": 1}),
+                ("nodes: 4097 is greater", {"nodes": 4097}),
                 ("no link of 1 Gbit", self.made(2, 50, 10**8, 5))):
             self.write(*changes)
             with self.subTest(words), \
