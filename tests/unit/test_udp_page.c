@@ -234,6 +234,58 @@ static void udp_page__at_the_same_time(void **state)
 	assert_true(good);
 }
 
+#define SCRIBBLES 20
+
+/* Words of few bits, as an even version and a length could be, and of many. */
+static void scribble(uint64_t *words, size_t count, uint64_t *random)
+{
+	static const uint64_t masks[] = { 0, 2, 0x3fe000003fe, UINT64_MAX };
+
+	for (size_t i = 0; i < count; i++) {
+		*random ^= *random << 13;
+		*random ^= *random >> 7;
+		*random ^= *random << 17;
+		words[i] = *random & masks[*random >> 62];
+	}
+}
+
+/* A rank may write anything behind the head: what is read is of a rank and no
+ * longer than a STATUS, and comes to an end. */
+static void udp_page__what_is_scribbled(void **state)
+{
+	int fd = (int)load_le32(offer + 20);
+	off_t bytes = lseek(fd, 0, SEEK_END);
+	size_t words = ((size_t)bytes - CACHE_PAIR_BYTES) / sizeof(uint64_t);
+	uint8_t status[8] = { 7 }, got[UDP_STATUS_BYTES_MAX];
+	uint8_t *base = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE,
+			     MAP_SHARED, fd, 0);
+	uint64_t *behind = (uint64_t *)(base + CACHE_PAIR_BYTES), random = 1;
+	unsigned node, taken_count = 0;
+
+	(void)state;
+	assert_ptr_not_equal(base, MAP_FAILED);
+	for (unsigned i = 0; i < SCRIBBLES; i++) {
+		unsigned count = 0;
+		size_t taken;
+
+		scribble(behind, words, &random);
+		while ((taken = udp_page_take(found, got, &node)) > 0) {
+			assert_in_range(node, 0, NODES - 1);
+			assert_in_range(taken, 1, sizeof(got));
+			assert_in_range(++count, 1, 2 * NODES);
+		}
+		taken_count += count;
+		udp_page_takes_wake_up(found, 0, i % 2);
+		udp_page_put(found, 0, i, status, sizeof(status));
+	}
+	assert_true(taken_count > 0);
+	memset(behind, 0, words * sizeof(*behind));
+	udp_page_put(made, NODES - 1, 1, status, sizeof(status));
+	assert_int_equal(udp_page_take(found, got, &node), sizeof(status));
+	assert_int_equal(node, 0);
+	munmap(base, (size_t)bytes);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -247,6 +299,7 @@ int main(void)
 		TEST(udp_page__lengths),
 		TEST(udp_page__wake_ups),
 		TEST(udp_page__at_the_same_time),
+		TEST(udp_page__what_is_scribbled),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
