@@ -1316,6 +1316,41 @@ static void udp__unknown_ranks_take_no_memory(void **state)
 	free(rank.addresses);
 }
 
+#define STRAYS 100
+
+/* However many come, a rank turns to what else there is after some. */
+static void udp__strays_do_not_hold_up(void **state)
+{
+	struct rank rank;
+	struct exchange_options options = { .rank = &rank,
+					    .deadline_ns = DEADLINE_NS,
+					    .skips_hello = true };
+	struct udp_options udp_options = { 0 };
+	uint8_t byte = 0;
+	struct iovec part = { &byte, 1 };
+	struct failure failure;
+	struct udp *x;
+
+	(void)state;
+	init_rank(&rank, 0, 2);
+	x = udp_of(udp_open(&options, &udp_options, &failure));
+	assert_non_null(x);
+	for (unsigned i = 0; i < STRAYS; i++)
+		assert_int_equal(datagram_send(&x->data, &x->control.local,
+					       &part, 1, 1, 1),
+				 1);
+	assert_true(udp_status_receive(x));
+	assert_in_range(x->base.counters.stray_datagrams, 1, STRAYS / 2);
+	while (udp_status_receive(x))
+		;
+	assert_int_equal(x->base.counters.stray_datagrams, STRAYS);
+	exchange_close(&x->base);
+	for (unsigned i = 0; i < 2; i++)
+		free(rank.names[i]);
+	free(rank.names);
+	free(rank.addresses);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1343,6 +1378,7 @@ int main(void)
 		cmocka_unit_test(udp__what_is_told_ends_at_the_barrier),
 		cmocka_unit_test(udp__a_relay_changes_no_address),
 		cmocka_unit_test(udp__unknown_ranks_take_no_memory),
+		cmocka_unit_test(udp__strays_do_not_hold_up),
 		cmocka_unit_test(udp__a_failure_to_prepare),
 		cmocka_unit_test(udp__a_rank_that_goes_on_too_early),
 		cmocka_unit_test(udp__a_rank_that_skips_a_collective),
