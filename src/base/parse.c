@@ -111,7 +111,9 @@ int parse_size(const char *text, uint64_t min, uint64_t max, uint64_t *bytes)
 	return 0;
 }
 
-int parse_bits(const char *text, uint64_t max, uint64_t *bits)
+/* By thousands; the unit may follow. */
+static int take_thousands(const char *text, const char *unit_name, uint64_t max,
+			  uint64_t *value)
 {
 	static const char letters[] = "kMGT";
 	struct digits digits = take_digits(text);
@@ -124,12 +126,22 @@ int parse_bits(const char *text, uint64_t max, uint64_t *bits)
 	if (letter)
 		unit++;
 	if (digits.end == text ||
-	    (strcmp(unit, "") != 0 && strcmp(unit, "bit") != 0))
+	    (strcmp(unit, "") != 0 && strcmp(unit, unit_name) != 0))
 		return -EINVAL;
 	for (const char *l = letters; letter && l <= letter; l++)
 		scale *= 1000;
 	if (digits.overflow || digits.value < 1 || digits.value > max / scale)
 		return -ERANGE;
-	*bits = (uint64_t)(digits.value * scale);
+	*value = (uint64_t)(digits.value * scale);
 	return 0;
+}
+
+int parse_bits(const char *text, uint64_t max, uint64_t *bits)
+{
+	return take_thousands(text, "bit", max, bits);
+}
+
+int parse_count(const char *text, uint64_t max, uint64_t *count)
+{
+	return take_thousands(text, "", max, count);
 }

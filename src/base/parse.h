@@ -30,5 +30,7 @@ int parse_size(const char *text, uint64_t min, uint64_t max, uint64_t *bytes);
 /* Bits a second, min 1: decimal digits, then nothing or one of k K M G T
  * (powers of 1000), optionally followed by "bit": 10G, 25Gbit. */
 int parse_bits(const char *text, uint64_t max, uint64_t *bits);
+/* The same of things that are counted: 1M. */
+int parse_count(const char *text, uint64_t max, uint64_t *count);
 
 #endif /* PARSE_H */

@@ -47,7 +47,7 @@ case_text()
 
 case_json()
 {
-	simulate --nodes=64 --records=1000000 --link=100G --json
+	simulate --nodes=64 --records=1M --link=100G --json
 	expect_json "64 24414 100000000000 all-at-once True" \
 		"d['nodes'], d['message_bytes'], d['link_bits_per_s'],
 		d['schedule'], d['compared']"

@@ -177,6 +177,18 @@ static void parse_bits__forms(void **state)
 	}
 }
 
+static void parse_count__forms(void **state)
+{
+	uint64_t count = UNTOUCHED;
+
+	(void)state;
+	assert_int_equal(parse_count("1bit", 4000000, &count), -EINVAL);
+	assert_int_equal(parse_count("5M", 4000000, &count), -ERANGE);
+	assert_true(count == UNTOUCHED);
+	assert_int_equal(parse_count("4M", 4000000, &count), 0);
+	assert_int_equal(count, 4000000);
+}
+
 static void parse_size__range(void **state)
 {
 	uint64_t value = UNTOUCHED;
@@ -236,6 +248,7 @@ int main(void)
 		cmocka_unit_test(parse_size__forms),
 		cmocka_unit_test(parse_size__range),
 		cmocka_unit_test(parse_bits__forms),
+		cmocka_unit_test(parse_count__forms),
 		cmocka_unit_test(parse_range__forms),
 	};
 

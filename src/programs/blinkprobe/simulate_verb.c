@@ -343,6 +343,16 @@ static int take_link(struct simulate_options *options, struct failure *failure)
 			      "not bits a second up to 1T, such as 25G");
 }
 
+static int take_records(struct simulate_options *options,
+			struct failure *failure)
+{
+	if (parse_count(options->reader.value, (uint64_t)1 << 40,
+			&options->records) == 0)
+		return 0;
+	return options_refuse(&options->reader, failure,
+			      "not records from 1 to 1T, such as 10M");
+}
+
 static int take_size_32(struct options_reader *reader, uint64_t min,
 			uint32_t *size, struct failure *failure)
 {
@@ -439,8 +449,7 @@ static int take_option(void *context, int id, struct failure *failure)
 		return options_size(reader, 0, (uint64_t)1 << 40,
 				    &simulation->message_bytes, failure);
 	case OPTION_RECORDS:
-		return options_number(reader, 1, (uint64_t)1 << 40,
-				      &options->records, failure);
+		return take_records(options, failure);
 	case OPTION_LENGTHS:
 		return take_lengths(options, failure);
 	case OPTION_TIMES:
