@@ -1317,7 +1317,7 @@ static void udp__unknown_ranks_take_no_memory(void **state)
 	free(rank.addresses);
 }
 
-#define STRAYS 100
+#define STRAYS 200
 
 /* However many come, a rank turns to what else there is after some. */
 static void udp__strays_do_not_hold_up(void **state)
