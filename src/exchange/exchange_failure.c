@@ -23,6 +23,13 @@ void exchange_note_failure(struct exchange *exchange, unsigned node,
 	failure_set(&failed->failure, status, failed->what, 0, "%s", why);
 }
 
+void exchange_note_told_failure(struct exchange *exchange, unsigned node,
+				const char *why)
+{
+	exchange->failed.is_told |= !exchange->failed.any;
+	exchange_note_failure(exchange, node, EXIT_PEER, why);
+}
+
 void exchange_note_own_failure(struct exchange *exchange,
 			       const struct failure *failure)
 {

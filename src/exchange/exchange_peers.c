@@ -124,10 +124,9 @@ void exchange_hear_failure(struct exchange *exchange, unsigned node,
 
 	snprintf(text, sizeof(text), "%.*s", (int)byte_count,
 		 (const char *)why);
-	exchange->failed.is_told |= !exchange->failed.any;
-	exchange_note_failure(exchange,
-			      failed < exchange_count(exchange) ? failed : node,
-			      EXIT_PEER, text);
+	exchange_note_told_failure(
+		exchange, failed < exchange_count(exchange) ? failed : node,
+		text);
 }
 
 bool exchange_all_are_here(const struct exchange *exchange)

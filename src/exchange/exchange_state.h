@@ -356,6 +356,9 @@ static inline bool exchange_has_announced(const struct exchange *exchange,
 /* Keep this failure, unless there is one already.  node is at fault. */
 void exchange_note_failure(struct exchange *exchange, unsigned node,
 			   enum exit_status status, const char *why);
+/* The same for one that another rank has told. */
+void exchange_note_told_failure(struct exchange *exchange, unsigned node,
+				const char *why);
 /* The same for a failure of this rank: other ranks are told what it is about,
  * and the own caller is told the failure as it is. */
 void exchange_note_own_failure(struct exchange *exchange,
