@@ -283,16 +283,20 @@ case_launcher()
 
 # MPICH's mpirun would give a secret to anybody who asks: ranks on several
 # machines need a key, and say so.  What mpirun itself makes of their end is its own: it
-# may die of SIGPIPE.
+# may die of SIGPIPE, also before it has started the second one.
 case_mpich_apart()
 {
-	local rank
+	local rank try
 
-	# shellcheck disable=SC2016 # for that shell
-	timeout 100 mpirun.mpich -launcher fork -hosts 127.0.0.2,127.0.0.3 -n 2 \
-		sh -c '"$@" 2>"err.$PMI_RANK"; echo $? >"status.$PMI_RANK"' sh \
-		"${SORT[@]}" --cluster --nodes=192.0.2.1,192.0.2.2 --deadline=1 \
-		/dev/null -o out.%r </dev/null || true
+	for try in 1 2 3 4 5; do
+		# shellcheck disable=SC2016 # for that shell
+		timeout 100 mpirun.mpich -launcher fork -hosts 127.0.0.2,127.0.0.3 \
+			-n 2 sh -c '"$@" 2>"err.$PMI_RANK"; echo $? >"status.$PMI_RANK"' \
+			sh "${SORT[@]}" --cluster --nodes=192.0.2.1,192.0.2.2 \
+			--deadline=1 /dev/null -o out.%r </dev/null || true
+		[ ! -s status.0 ] || [ ! -s status.1 ] || break
+		echo "  mpirun has not run both ranks in try $try"
+	done
 	for rank in 0 1; do
 		wait_until test -s "status.$rank"
 		[ "$(cat "status.$rank")" = 2 ] ||

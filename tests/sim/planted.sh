@@ -41,7 +41,8 @@ fault()
 	[[ -z $wanted || " $wanted " == *" $1 "* ]] || return 0
 	plant "$2" "$3"
 	build
-	said=$("$SEARCH" "$SEEDS" 1 1 | grep -m 1 '^seed')
+	"$SEARCH" "$SEEDS" 1 1 >"$TREE/said"
+	said=$(grep -m 1 '^seed' "$TREE/said")
 	if [ -n "$said" ]; then
 		echo "ok $1: $said"
 	else
