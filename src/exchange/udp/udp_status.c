@@ -11,9 +11,9 @@
 #include "base/clock.h"
 #include "exchange/udp/udp_state.h"
 
-/* STATUS that one call takes: then DATA is looked at.  Thousands of ranks that
- * ask, or one that sends without end, do not keep us from it. */
-#define TAKEN_AT_ONCE 64
+/* STATUS that one call takes of each rank.  A rank that sends them without end
+ * does not keep us from the rest. */
+#define TAKEN_PER_RANK 8
 #define ROUND_TRIP_NS_MAX ((uint64_t)250000000)
 
 /* --- peers -------------------------------------------------------------------
@@ -680,11 +680,10 @@ static bool receive_datagrams(struct udp *x)
 {
 	uint8_t datagram[UDP_STATUS_BYTES_MAX + 1];
 	struct datagram_head head;
-	unsigned count = 0;
+	unsigned count = 0, max = TAKEN_PER_RANK * udp_node_count(x);
 
-	while (count < TAKEN_AT_ONCE &&
-	       datagram_receive(&x->control, datagram, sizeof(datagram),
-				&head) > 0) {
+	while (count < max && datagram_receive(&x->control, datagram,
+					       sizeof(datagram), &head) > 0) {
 		struct udp_wire_status status;
 
 		count++;
@@ -709,7 +708,7 @@ static bool receive_from_page(struct udp *x)
 	unsigned source;
 	bool any = false;
 
-	for (unsigned i = 0; i < TAKEN_AT_ONCE; i++) {
+	for (unsigned i = 0; i < TAKEN_PER_RANK * udp_node_count(x); i++) {
 		struct udp_wire_status status;
 
 		byte_count = udp_page_take(x->page, bytes, &source);
