@@ -111,7 +111,7 @@ int parse_size(const char *text, uint64_t min, uint64_t max, uint64_t *bytes)
 	return 0;
 }
 
-/* By thousands; the unit may follow. */
+/* The letters scale by thousands, and the unit may follow. */
 static int take_thousands(const char *text, const char *unit_name, uint64_t max,
 			  uint64_t *value)
 {

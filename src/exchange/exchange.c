@@ -474,7 +474,7 @@ unsigned exchange_stay(struct exchange *exchange, uint64_t for_ns)
 		uint64_t then_ns = now_ns;
 
 		now_ns = clock_now_ns();
-		/* While this rank was away, it has not stayed. */
+		/* The time that this rank was away does not count. */
 		if (now_ns - then_ns > 2 * LIVENESS_QUERY_NS_MAX)
 			end_ns += now_ns - then_ns;
 	}

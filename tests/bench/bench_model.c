@@ -41,7 +41,7 @@ static struct point points[ARRAY_LEN(ranks) * ARRAY_LEN(sizes) *
 			   ARRAY_LEN(links) * ARRAY_LEN(schedules)];
 static unsigned point_count;
 
-/* As blinkprobe simulate does without options. */
+/* The options are those that blinkprobe simulate has by itself, and --join. */
 static void simulate(struct point *point)
 {
 	struct simulation_options options = simulation_usual();

@@ -43,7 +43,8 @@
 #define NODES_MAX 64
 #define NS_PER_S ((uint64_t)1000000000)
 #define NS_PER_MS ((uint64_t)1000000)
-/* Of all messages of a scenario: more would take long. */
+/* All messages of a scenario have so many bytes at most: more would take long.
+ */
 #define BYTES_MAX ((uint64_t)3 << 20)
 #define FAILURES_DEFAULT 20
 #define WORKERS_MAX 64

@@ -144,8 +144,8 @@ static int world_set_up(unsigned host_count, uint64_t end_ns)
 {
 	int error = world_init(&world, host_count, STACK_BYTES, BEGIN_NS, 0);
 
-	/* To clear a huge page for each arena of a rank takes longer than the
-	 * rest of a job. */
+	/* The kernel would clear a huge page for each arena of a rank, which
+	 * takes longer than the rest of a job. */
 	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
 	for (unsigned i = 0; i < host_count && error == 0; i++) {
 		ranks[i].cluster = alloc_apart(1, sizeof(struct cluster));
@@ -178,7 +178,8 @@ static void world_start_rank(unsigned rank, uint64_t after_ns)
 		    &ranks[rank]);
 }
 
-/* Until all ranks have ended.  Returns 0 or -errno, as world_run(). */
+/* The world runs until all ranks have ended.  Returns 0 or -errno, as
+ * world_run(). */
 static int world_run_job(void)
 {
 	int error = world_run(&world);

@@ -186,7 +186,8 @@ static void expect_truth(const char *options, const char *said)
 /* --- lines of lies ----------------------------------------------------------
  */
 
-/* Of a compressed message: behind the counts of buckets and a digest. */
+/* The table of a compressed message lies behind the counts of buckets and a
+ * digest. */
 static unsigned find_table(const char *options)
 {
 	expect_truth(strstr(options, "-S ") ? "-S 1G --compress=lz4"

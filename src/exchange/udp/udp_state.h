@@ -159,7 +159,7 @@ struct udp {
 	struct datagram_socket control, data;
 	uint32_t *segment_bytes; /* [node]: to each; owned */
 	uint64_t window_bytes;
-	/* Of each message, others may send so much before this rank is ready:
+	/* Others may send so much of each message before this rank is ready:
 	 * the socket has room for it. */
 	uint64_t first_window_bytes;
 	uint64_t opened_ns;
