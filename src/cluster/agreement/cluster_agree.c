@@ -13,7 +13,7 @@
 #include "sort/buckets.h"
 #include "sort/plan.h"
 
-#define VERSION 11
+#define VERSION 12
 
 /* A node's output range that is cut at sampled borders is wrong by half a
  * bucket at either end: with this many splitters for each node by less than 2
@@ -79,14 +79,62 @@ static bool unpack_shape(struct record_shape *shape, const uint64_t *words)
 	return true;
 }
 
-/* Where the words are.  The hello's own numbers are the last ones.  One of them
- * is 0 or 1; above it stand both flags and the number of gathered files. */
+/* The fields that are told in one word, from its lowest bit on, and the most
+ * that each may be. */
+static const struct choice {
+	size_t offset;
+	unsigned bits;
+	uint64_t most;
+} choices[] = {
+	{ offsetof(struct cluster_hello, is_uniform), 1, 1 },
+	{ offsetof(struct cluster_hello, traces), 1, 1 },
+	{ offsetof(struct cluster_hello, unique), 1, 1 },
+	{ offsetof(struct cluster_hello, wanted), 3, SPLITTERS_SAMPLED },
+	{ offsetof(struct cluster_hello, probed_kind), 3, SPLITTERS_SAMPLED },
+	{ offsetof(struct cluster_hello, by_reference), 2,
+	  CLUSTER_BY_REFERENCE_AUTO },
+	{ offsetof(struct cluster_hello, link), 2, CLUSTER_LINK_WISHES - 1 },
+	{ offsetof(struct cluster_hello, roles), CLUSTER_ROLES,
+	  CLUSTER_ROLES_ALL },
+	{ offsetof(struct cluster_hello, gather_files), 9, OUTPUT_FILES_MAX },
+};
+
+static uint64_t pack_choices(const struct cluster_hello *hello)
+{
+	const uint8_t *bytes = (const uint8_t *)hello;
+	uint64_t word = 0;
+	unsigned from = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(choices); i++) {
+		uint64_t value;
+
+		memcpy(&value, bytes + choices[i].offset, sizeof(value));
+		word |= value << from;
+		from += choices[i].bits;
+	}
+	return word;
+}
+
+/* False: one of them is more than it may be. */
+static bool unpack_choices(struct cluster_hello *hello, uint64_t word)
+{
+	uint8_t *bytes = (uint8_t *)hello;
+	bool is_good = true;
+
+	for (size_t i = 0; i < ARRAY_LEN(choices); i++) {
+		uint64_t value = bits_of(word, 0, choices[i].bits);
+
+		is_good &= value <= choices[i].most;
+		memcpy(bytes + choices[i].offset, &value, sizeof(value));
+		word >>= choices[i].bits;
+	}
+	return is_good && word == 0;
+}
+
+/* Where the words are.  The hello's own numbers are the last ones. */
 #define SHAPE_AT 1
-#define NUMBERS_AT (SHAPE_AT + 1 + KEY_FIELDS_MAX)
-#define UNIFORM_AT (NUMBERS_AT + 3)
-#define TRACES_BIT ((uint64_t)1 << 1)
-#define UNIQUE_BIT ((uint64_t)1 << 2)
-#define FILES_SHIFT 3
+#define CHOICES_AT (SHAPE_AT + 1 + KEY_FIELDS_MAX)
+#define NUMBERS_AT (CHOICES_AT + 1)
 #define NUMBERS_OFFSET offsetof(struct cluster_hello, record_count)
 #define NUMBERS_BYTES (sizeof(struct cluster_hello) - NUMBERS_OFFSET)
 _Static_assert(8 * NUMBERS_AT + NUMBERS_BYTES == CLUSTER_HELLO_BYTES,
@@ -101,25 +149,11 @@ void cluster_hello_encode(const struct cluster_hello *hello,
 
 	for (unsigned i = 0; i < keys->field_count; i++)
 		words[SHAPE_AT + 1 + i] = pack_field(&keys->fields[i]);
+	words[CHOICES_AT] = pack_choices(hello);
 	memcpy(words + NUMBERS_AT, (const uint8_t *)hello + NUMBERS_OFFSET,
 	       NUMBERS_BYTES);
-	words[UNIFORM_AT] |= (hello->traces ? TRACES_BIT : 0) |
-			     (hello->unique ? UNIQUE_BIT : 0) |
-			     hello->gather_files << FILES_SHIFT;
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
 		store_le64(bytes + 8 * i, words[i]);
-}
-
-/* Is each number one that its field can have?  Others may be any. */
-static bool numbers_are_good(const struct cluster_hello *hello)
-{
-	return hello->wanted <= SPLITTERS_SAMPLED &&
-	       hello->probed_kind <= SPLITTERS_SAMPLED &&
-	       hello->gather_files <= OUTPUT_FILES_MAX &&
-	       hello->schedule <= UINT32_MAX &&
-	       hello->by_reference <= CLUSTER_BY_REFERENCE_AUTO &&
-	       hello->link < CLUSTER_LINK_WISHES &&
-	       hello->roles <= CLUSTER_ROLES_ALL;
 }
 
 int cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
@@ -132,16 +166,12 @@ int cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
 		return -EPROTO;
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
 		words[i] = load_le64(bytes + 8 * i);
-	*hello = (struct cluster_hello){
-		.traces = words[UNIFORM_AT] & TRACES_BIT,
-		.unique = words[UNIFORM_AT] & UNIQUE_BIT,
-		.gather_files = words[UNIFORM_AT] >> FILES_SHIFT,
-	};
-	words[UNIFORM_AT] &= 1;
+	*hello = (struct cluster_hello){ 0 };
 	memcpy((uint8_t *)hello + NUMBERS_OFFSET, words + NUMBERS_AT,
 	       NUMBERS_BYTES);
 	return unpack_shape(&hello->shape, words + SHAPE_AT) &&
-			       numbers_are_good(hello)
+			       unpack_choices(hello, words[CHOICES_AT]) &&
+			       hello->schedule <= UINT32_MAX
 		       ? 0
 		       : -EBADMSG;
 }

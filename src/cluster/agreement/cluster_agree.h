@@ -36,28 +36,30 @@ enum cluster_link_wish {
 	CLUSTER_LINK_WISHES,
 };
 
-/* All numbers from record_count on are told as they are, in this order. */
+/* What is above record_count is told in a word, and all numbers from there on
+ * as they are, in this order. */
 struct cluster_hello {
 	struct record_shape shape;
-	bool traces;
-	bool unique;
+	uint64_t traces, unique; /* 0 or 1 */
+	uint64_t wanted; /* enum splitters_kind: AUTO, STATIC or SAMPLED */
+	/* What this rank has found in some of its keys; means nothing without
+	 * records. */
+	uint64_t probed_kind;  /* enum splitters_kind */
+	uint64_t is_uniform;   /* 0 or 1 */
+	uint64_t by_reference; /* what the user wants */
+	uint64_t link;	       /* enum cluster_link_wish */
+	uint64_t roles;	       /* bits as in cluster_roles_of() */
 	/* Files that all ranks write together; 0: each has outputs of its own.
 	 */
 	uint64_t gather_files;
 
 	uint64_t record_count;
-	uint64_t wanted; /* enum splitters_kind: AUTO, STATIC or SAMPLED */
-	/* What this rank has found in some of its keys; means nothing without
-	 * records. */
-	uint64_t probed_kind; /* enum splitters_kind */
-	uint64_t is_uniform;  /* 0 or 1; what is above is told beside it */
-	uint64_t schedule;    /* cluster_schedule_number() */
+	uint64_t schedule; /* cluster_schedule_number() */
 	/* outpath_place() of the output that the rank gives its name; 0: it
 	 * names none, or that cannot be told. */
 	uint64_t output_place;
 	/* The same of the first file that it reads alone. */
 	uint64_t input_place;
-	uint64_t by_reference; /* what the user wants */
 	/* Where ranks of the same machine find this rank's input
 	 * (cluster_by_reference.c): the machine, the process and the number of
 	 * its descriptor.  host_id 0: they cannot map it. */
@@ -73,8 +75,6 @@ struct cluster_hello {
 	uint64_t memory_bytes;
 	uint64_t input_bytes;
 	uint64_t codec; /* of what is spilled: any number, the same for all */
-	uint64_t link;	/* enum cluster_link_wish */
-	uint64_t roles; /* bits as in cluster_roles_of() */
 	/* Records of the files that all ranks read together, of which
 	 * record_count is this rank's part at first; CLUSTER_NOT_SHARED: its
 	 * input is its own. */
@@ -84,8 +84,8 @@ struct cluster_hello {
 #define CLUSTER_NOT_SHARED UINT64_MAX
 
 /* Little-endian words: a version; of the shape the size and, in a word each,
- * KEY_FIELDS_MAX fields of the key; and the numbers above. */
-#define CLUSTER_HELLO_BYTES (8 * (21 + KEY_FIELDS_MAX))
+ * KEY_FIELDS_MAX fields of the key; the choices; and the numbers. */
+#define CLUSTER_HELLO_BYTES (8 * (16 + KEY_FIELDS_MAX))
 
 /* The most bytes of input that a rank may have.  A peer that tells of more ends
  * the run, before its number is added, multiplied or used for memory. */
