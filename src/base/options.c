@@ -374,6 +374,26 @@ int options_size(struct options_reader *reader, uint64_t min, uint64_t max,
 			      "of 1024, such as 1536M");
 }
 
+int options_share(struct options_reader *reader, uint64_t min, uint64_t max,
+		  uint64_t *bytes, unsigned *percent, struct failure *failure)
+{
+	const char *sign = strchr(reader->value, '%');
+	char digits[sizeof("100")];
+	uint64_t number = 0;
+
+	*percent = 0;
+	if (!sign)
+		return options_size(reader, min, max, bytes, failure);
+	snprintf(digits, sizeof(digits), "%.*s", (int)(sign - reader->value),
+		 reader->value);
+	if (sign[1] != '\0' || sign - reader->value >= (int)sizeof(digits) ||
+	    parse_u64(digits, 1, 100, &number) < 0)
+		return options_refuse(reader, failure,
+				      "not a whole number from 1%% to 100%%");
+	*percent = (unsigned)number;
+	return 0;
+}
+
 int options_port(struct options_reader *reader, uint16_t max, uint16_t *port,
 		 struct failure *failure)
 {

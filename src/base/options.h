@@ -144,6 +144,11 @@ int options_number_32(struct options_reader *reader, uint64_t min, uint64_t max,
 int options_size(struct options_reader *reader, uint64_t min, uint64_t max,
 		 uint64_t *bytes, struct failure *failure);
 
+/* Read the value as options_size() does, and set *percent to 0; or as a part of
+ * something, "1%" to "100%", and set *percent alone. */
+int options_share(struct options_reader *reader, uint64_t min, uint64_t max,
+		  uint64_t *bytes, unsigned *percent, struct failure *failure);
+
 /* Stores the index of the value among the choices, of which there are at least
  * two; *choice may be an enum.  0, or -EINVAL as above. */
 int options_choice(struct options_reader *reader, const char *const *choices,

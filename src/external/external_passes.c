@@ -88,13 +88,15 @@ static int refuse_stream(const struct external *external,
 			 const struct batch *batch, struct failure *failure)
 {
 	uint64_t records = batch->first_record + batch->record_count;
-	bool is_given = external->config->sort->memory_bytes > 0;
+	const struct sorter_config *sort = external->config->sort;
+	const char *option =
+		sort->memory_bytes > 0 ? sort_setup_memory_option(sort) : NULL;
 	char read[FORMAT_SIZE_BYTES], memory[FORMAT_SIZE_BYTES];
 
 	format_size_down(read, records * external->request.shape.size);
 	format_size_up(memory, external->request.memory_bytes);
-	return failure_set(failure, EXIT_RESOURCES,
-			   is_given ? "--memory" : "memory", 0,
+	return failure_set(failure, EXIT_RESOURCES, option ? option : "memory",
+			   0,
 			   "%s are too little for a stream with these keys: "
 			   "their index is full after %s; sort a file, or with "
 			   "more memory",

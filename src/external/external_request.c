@@ -89,7 +89,7 @@ void external_request_make(struct external_request *request,
 	};
 	request->worker_count = sort_setup_workers(
 		config->sort, records, cpu_count, &request->threads_source);
-	request->memory_source = "--memory";
+	request->memory_source = sort_setup_memory_option(config->sort);
 	if (must_ask(request, config))
 		ask_memory(request, config);
 }
@@ -187,7 +187,8 @@ static int refuse_memory(const struct external_request *request,
 			 struct failure *failure)
 {
 	bool is_given = request->memory_bytes == config->sort->memory_bytes;
-	const char *what = is_given ? "--memory" : "memory";
+	const char *what =
+		is_given ? sort_setup_memory_option(config->sort) : "memory";
 	uint64_t least = external_request_memory_min(request);
 	char needed[FORMAT_SIZE_BYTES], allowed[FORMAT_SIZE_BYTES];
 	char advice[FORMAT_SIZE_BYTES + 64] = "";

@@ -124,6 +124,11 @@ uint64_t sort_setup_output_memory(const struct sorter_config *config,
 	return sum;
 }
 
+const char *sort_setup_memory_option(const struct sorter_config *config)
+{
+	return config->memory_option ? config->memory_option : "--memory";
+}
+
 static uint64_t less_or_none(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
@@ -159,7 +164,7 @@ static void find_limit(struct sort_memory *limit,
 	bool must_ask = given == 0 && needed_bytes > UNASKED_BYTES;
 	const struct sort_memory unasked = {
 		.bytes = given > 0 ? given : UINT64_MAX,
-		.source = given > 0 ? "--memory" : NULL,
+		.source = given > 0 ? sort_setup_memory_option(config) : NULL,
 	};
 
 	*limit = unasked;
@@ -187,7 +192,8 @@ int sort_setup_refuse_memory(const struct sorter_config *config,
 	format_size_up(needed, needed_bytes);
 	format_size_down(available, limit.bytes);
 	return failure_set(
-		failure, EXIT_RESOURCES, is_given ? "--memory" : "memory", 0,
+		failure, EXIT_RESOURCES,
+		is_given ? sort_setup_memory_option(config) : "memory", 0,
 		"sorting this takes up to %s, and %s are %s%s", needed,
 		available, is_given ? "allowed" : "available",
 		limit.output_bytes > 0 ? " beside the output, which is memory"

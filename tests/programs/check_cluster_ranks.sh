@@ -249,7 +249,28 @@ case_json()
 	expect_match '"schedule": "all-at-once"' said.0
 }
 
+# A limit in percent is one of a rank's even share of the machine.
+case_memory_part()
+{
+	local job pids statuses all COUNT=400000
+
+	make_exact 2 even
+	# shellcheck disable=SC2016 # of the inner shell
+	BLINKSORT=(sh -c 'ulimit -v 400000 && exec "$@"' sh "${BLINKSORT[@]}")
+	run_ranks 2 --memory=5% --threads=1 --io=direct --json
+	expect_success
+	expect_whole 2 want
+	# 5 % of the half of 400 MB, of which a rank has taken some already
+	expect_match '"memory_bytes": 10[01][0-9]{5},' said.0
+	rm out.*
+}
+
 check sides case_sides
+if [ -n "$SANITIZED" ]; then
+	skip memory_part "sanitizers map far more"
+else
+	check memory_part case_memory_part
+fi
 check datagrams case_datagrams
 check splitters case_splitters
 check gather case_gather

@@ -200,6 +200,47 @@ case_without_proc()
 	expect_same out want
 }
 
+# plan_memory OPTION...: $bytes that blinksort would take beyond memory
+plan_memory()
+{
+	expect_sorted in -o out --io=direct --threads=1 --explain --json \
+		--disk-rates=1G:1G:1G "$@"
+	bytes=$(sed 's/.*"memory_bytes": \([0-9]*\).*/\1/' "$STDOUT")
+}
+
+# expect_near BYTES WANTED: by some percent
+expect_near()
+{
+	if [ "$1" -lt $(($2 / 100 * 97)) ] || [ "$1" -gt $(($2 / 100 * 103)) ]
+	then
+		fail "$1 instead of about $2"
+	fi
+}
+
+# A limit in percent is a part of what is there without it.
+case_memory_part()
+{
+	local part bytes half limit="-v 500000"
+
+	truncate -s 1000M in
+	plan_memory -S 50%
+	half=$bytes
+	expect_match '"memory_source": "--memory=50%"' "$STDOUT"
+	# The program itself has taken some of the 500 MB by then.
+	expect_near "$half" $((240 << 20))
+	for part in 10 25 100; do
+		plan_memory -S "$part%"
+		expect_near "$bytes" $((half / 50 * part))
+	done
+	plan_memory
+	expect_near "$bytes" $((half / 50 * 75))
+	run_tested in -o out --io=direct --threads=1 -S 1% \
+		--record-size=8388608 --key=0:1
+	[ "$status" = 5 ] || fail "status $status"
+	expect_match '^blinksort: --memory=1%: sorting this takes .* are allowed' \
+		"$STDERR"
+}
+
 # What has been read several times is in the way of nobody.
 case_cache_is_free()
 {
@@ -395,6 +436,7 @@ if [ -n "$SANITIZED" ]; then
 	skip cache_is_free "sanitizers take memory of their own"
 else
 	check resource_limits case_resource_limits
+	check memory_part case_memory_part
 	check ramdisk_beside_limits in_ramdisk case_ramdisk_beside_limits
 	for name in cache_is_free output_is_memory scratch_is_memory; do
 		if ! memory_group; then

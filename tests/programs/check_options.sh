@@ -318,9 +318,13 @@ numbers are little endian without be" \
 		blinksort in -o out --io=fast
 	refused "--threads=0: not a number from 1 to 256" \
 		blinksort in -o out --threads=0
-	for size in x 50% 1.5G 1e9 500Mb; do
+	for size in x 1.5G 1e9 500Mb; do
 		refused "--memory=$size: not a size: digits, and K, M, G or T \
 for powers of 1024, such as 1536M" blinksort in -o out --memory="$size"
+	done
+	for size in % 0% 101% 50.5% 50%% 50%M -1% x% 18446744073709551617%; do
+		refused "--memory=$size: not a whole number from 1% to 100%" \
+			blinksort in -o out --memory="$size"
 	done
 	refused "--memory=0: not from 1 to 9223372036854775807 bytes" \
 		blinksort in -o out --memory=0

@@ -33,6 +33,7 @@
 #include "programs/blinksort/sort_report.h"
 #include "programs/blinksort/suppose_options.h"
 #include "sort/sorter.h"
+#include "system/allowance.h"
 #include "system/numa.h"
 #include "system/thread_pool.h"
 
@@ -109,6 +110,8 @@ struct options {
 	char **words; /* owned: as they were, with the program's name */
 	struct sorter_config config;
 	struct output_options outputs;
+	unsigned memory_percent; /* of what there is; 0: --memory is bytes */
+	char memory_option[sizeof("--memory=100%")];
 	bool tells_progress;
 	struct external_options external;
 	struct external_result external_result;
@@ -222,8 +225,9 @@ static int take_option(void *context, int id, struct failure *failure)
 	case OPTION_PIN:
 		return take_pin(options, failure);
 	case OPTION_MEMORY:
-		return options_size(reader, 1, INT64_MAX, &config->memory_bytes,
-				    failure);
+		return options_share(reader, 1, INT64_MAX,
+				     &config->memory_bytes,
+				     &options->memory_percent, failure);
 	case OPTION_SCRATCH:
 		return external_options_scratch(reader, &options->external,
 						failure);
@@ -386,6 +390,23 @@ static int complete_options(struct options *options, struct failure *failure)
 	return ret;
 }
 
+/* Turn --memory=PERCENT into bytes: a part of what one of so many sorts on this
+ * machine would see without it. */
+static void take_memory_part(struct options *options, unsigned sorts_on_machine)
+{
+	struct sorter_config *config = &options->config;
+	uint64_t available;
+
+	if (options->memory_percent == 0)
+		return;
+	available = MIN(allowance_memory_bytes(), INT64_MAX) / sorts_on_machine;
+	config->memory_bytes =
+		MAX(1, available / 100 * options->memory_percent);
+	snprintf(options->memory_option, sizeof(options->memory_option),
+		 "--memory=%u%%", options->memory_percent);
+	config->memory_option = options->memory_option;
+}
+
 /* --- beyond memory -------------------------------------------------------- */
 
 static int sort_beyond_memory(struct options *options,
@@ -504,6 +525,7 @@ static int sort_alone(struct options *options, struct failure *failure)
 	struct sorter_result result = { 0 };
 	int error;
 
+	take_memory_part(options, 1);
 	if (options->suppose.memory.rank_count > 0)
 		error = suppose(options, &result, failure);
 	/* What has no size is sorted as if it did not fit. */
@@ -562,6 +584,7 @@ static int take_rank(void *context, const struct rank *rank,
 	int error = fill_paths(rank, (const char **)options->reader.operands,
 			       config->input_count, failure);
 
+	take_memory_part(options, rank->machine_count);
 	if (error == 0)
 		error = fill_paths(rank, options->outputs.paths,
 				   config->output_count, failure);
