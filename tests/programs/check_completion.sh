@@ -142,7 +142,7 @@ case_options()
 
 case_values()
 {
-	expect_all 'blinksort --help=' cluster external tuning all
+	expect_all 'blinksort --help=' order cluster external tuning all
 	expect_all 'blinksort --io=' auto buffered mmap direct
 	expect_all 'blinksort in --io=m' mmap
 	expect_all 'blinksort --io m' mmap

@@ -613,7 +613,7 @@ case_help()
 # All options are in one topic, or in what is printed without one.
 case_help_topics()
 {
-	local topic topics=(cluster external tuning)
+	local topic topics=(order cluster external tuning)
 
 	for topic in "${topics[@]}" all; do
 		expect_status 0 "$BIN/blinksort" --help="$topic" >"$topic" 2>err
@@ -627,9 +627,9 @@ case_help_topics()
 	sort -u all | diff want - | grep '^[<>] .*  -' >differ || true
 	expect_empty differ
 	[ "$(wc -l <all)" -gt 90 ] || fail "few lines: $(cat all)"
-	refused "--help=x: not cluster, external, tuning or all" \
+	refused "--help=x: not order, cluster, external, tuning or all" \
 		blinksort --help=x
-	refused "--help=clust: not cluster, external, tuning or all" \
+	refused "--help=clust: not order, cluster, external, tuning or all" \
 		blinksort in -o out --help=clust
 	refused "--help: TOPIC is empty" blinksort --help=
 }
@@ -680,7 +680,7 @@ refused_file()
 # blinksort(1) names each option, and it or another page explains it.
 case_pages_have_all_options()
 {
-	local option pages=("$REPO"/src/programs/blinksort/blinksort{.1,-cluster.7,-external.7})
+	local option pages=("$REPO"/src/programs/blinksort/blinksort{.1,-cluster.7,-external.7,-order.7})
 
 	"$BIN/blinksort" --help=all | sed -n 's/^ \+\(-.*\)/\1/p' |
 		sed 's/  .*//' | grep -o -E -e '(^|[ ,])-(-[a-z-]+|[A-Za-z])' |

@@ -28,20 +28,26 @@ static const char files[] =
 "      --device-bytes=SIZE   sort only the first SIZE bytes of an INPUT that is a\n"
 "                            block device (all)\n"
 "      --sync                put the output on the medium before it gets its name\n"
-"\n"
+"\n";
+
+static const char order[] =
 "Order:\n"
 "      --record-size=BYTES   take records of this size (100)\n"
-"      --key=OFFSET:LENGTH[:desc]\n"
-"                            compare this slice of a record (0:10); with :desc,\n"
-"                            descending\n"
-"      --key=OFFSET:TYPE[:desc]\n"
-"                            compare this number: u8 to u128, i8 to i128, f32 or\n"
-"                            f64, little endian, or u16be and so on; further keys\n"
-"                            decide when those before are equal\n"
+"      --key=OFFSET:LENGTH, --key=OFFSET:TYPE\n"
+"                            compare this slice of a record, or this number, such\n"
+"                            as u32 or f64; with :desc, descending (0:10)\n"
 "  -r, --reverse             reverse the whole order; equal keys stay as they are\n"
-"  -u, --unique              write only the first of the records with equal keys;\n"
-"                            how many it has dropped is in --json\n"
+"  -u, --unique              write only the first of the records with equal keys\n"
+"\n";
+
+static const char order_more[] =
+"More about order:\n"
 "  -s, --stable              do nothing: every sort is stable\n"
+"  LENGTH of a key is a number of bytes, which are compared as they are.\n"
+"  TYPE is u8, u16, u32, u64 or u128, i8 to i128 (with a sign), f32 or f64.\n"
+"  They are little endian; u16be and so on are big endian.\n"
+"  Up to eight keys may be given: each decides when those before it are equal.\n"
+"  The document of --json says how many records --unique has dropped.\n"
 "\n";
 
 static const char memory[] =
@@ -54,8 +60,7 @@ static const char memory[] =
 "                            does not fit by way of scratch files\n"
 "  -T, --temporary-directory=DIR\n"
 "                            make scratch files in DIR; given more than once: in\n"
-"                            all of them ($TMPDIR, or the output's folder, or\n"
-"                            the current one if the output is a pipe)\n"
+"                            all of them ($TMPDIR, or the output's folder)\n"
 "      --explain             print what the sort would do and why, and beyond\n"
 "                            memory also how long it would take, and end\n"
 "      --progress            tell on a terminal how far the sort has come\n"
@@ -87,7 +92,7 @@ static const char reports[] =
 "                            error if standard output gets the records\n"
 "      --trace=FILE          write a timeline (Chrome trace events)\n"
 "  -h, --help                print this text\n"
-"      --help=TOPIC          print more options: cluster (of many machines),\n"
+"      --help=TOPIC          print more: order (of keys), cluster (of machines),\n"
 "                            external (of sorts beyond memory), tuning, or all\n"
 "  -V, --version             print the version\n"
 "      @FILE                 take the lines of FILE as further arguments\n"
@@ -144,20 +149,30 @@ static const char statuses[] =
 "or the network, 5 memory or threads.  See ";
 /* clang-format on */
 
-enum { TOPIC_CLUSTER, TOPIC_EXTERNAL, TOPIC_TUNING, TOPIC_ALL, TOPIC_NONE };
-static const char *const topics[] = { "cluster", "external", "tuning", "all" };
+enum {
+	TOPIC_ORDER,
+	TOPIC_CLUSTER,
+	TOPIC_EXTERNAL,
+	TOPIC_TUNING,
+	TOPIC_ALL,
+	TOPIC_NONE
+};
+static const char *const topics[] = { "order", "cluster", "external", "tuning",
+				      "all" };
 
 /* Each topic has a text; the last one is what --help prints without a topic. */
 static const struct {
 	const char *page;
-	const char *parts[6];
+	const char *parts[8];
 } texts[] = {
+	[TOPIC_ORDER] = { "blinksort-order(7)", { order, order_more } },
 	[TOPIC_CLUSTER] = { "blinksort-cluster(7)", { cluster } },
 	[TOPIC_EXTERNAL] = { "blinksort-external(7)", { memory, external } },
 	[TOPIC_TUNING] = { "blinksort(1)", { tuning } },
 	[TOPIC_ALL] = { "blinksort(1)",
-			{ files, memory, external, tuning, cluster, reports } },
-	[TOPIC_NONE] = { "blinksort(1)", { files, memory, reports } },
+			{ files, order, order_more, memory, external, tuning,
+			  cluster, reports } },
+	[TOPIC_NONE] = { "blinksort(1)", { files, order, memory, reports } },
 };
 
 int blinksort_help(struct options_reader *reader, struct failure *failure)
