@@ -16,12 +16,16 @@ bool key_field_is_good(const struct key_field *field)
 {
 	bool is_power = (field->length & (field->length - 1)) == 0;
 
+	if (field->type == KEY_FLOAT)
+		return is_power && field->length >= 2 && field->length <= 8 &&
+		       (!field->is_bfloat || field->length == 2) &&
+		       field->nans <= KEY_NANS_FIRST;
+	if (field->is_bfloat || key_field_folds(field))
+		return false;
 	if (field->type == KEY_BYTES)
 		return field->length > 0 && !field->is_big_endian;
-	return field->type <= KEY_FLOAT && is_power && field->length > 0 &&
-	       field->length <= KEY_NUMBER_BYTES_MAX &&
-	       (field->type != KEY_FLOAT || field->length == 4 ||
-		field->length == 8);
+	return is_power && field->length > 0 &&
+	       field->length <= KEY_NUMBER_BYTES_MAX;
 }
 
 /* Bytes that compare as they are: their field is a slice. */
@@ -103,7 +107,8 @@ bool key_list_equal(const struct key_list *a, const struct key_list *b)
 		equal = x->offset == y->offset && x->length == y->length &&
 			x->type == y->type &&
 			x->is_big_endian == y->is_big_endian &&
-			x->is_descending == y->is_descending;
+			x->is_descending == y->is_descending &&
+			x->is_bfloat == y->is_bfloat && x->nans == y->nans;
 	}
 	return equal;
 }
@@ -126,16 +131,50 @@ static uint64_t slice_bits(const struct key_field *field, const uint8_t *record,
 	return bits;
 }
 
-static u128 number_bits(const struct key_field *field, const uint8_t *record)
+static u128 load_number(const struct key_field *field, const uint8_t *record)
 {
 	const uint8_t *bytes = record + field->offset;
-	u128 sign = (u128)1 << (8 * field->length - 1);
-	u128 all = sign | (sign - 1);
 	u128 bits = 0;
 
 	for (uint32_t i = 0; i < field->length; i++)
 		bits = bits << 8 |
 		       bytes[field->is_big_endian ? i : field->length - 1 - i];
+	return bits;
+}
+
+/* Of an infinity, all bits of the exponent are ones and all behind it zeros. */
+static struct key_fold fold_of(const struct key_field *field)
+{
+	unsigned exponent_bits = field->length == 8 ? 11 : 8;
+
+	if (field->length == 2 && !field->is_bfloat)
+		exponent_bits = 5;
+	return (struct key_fold){
+		.infinity = (((uint64_t)1 << exponent_bits) - 1)
+			    << (63 - exponent_bits),
+		.nan = field->nans == KEY_NANS_LAST
+			       ? UINT64_MAX << (64 - 8 * field->length)
+			       : 0,
+		.negate = field->is_descending ? UINT64_MAX : 0,
+	};
+}
+
+static uint64_t folded_bits(const struct key_field *field,
+			    const uint8_t *record, uint32_t from)
+{
+	struct key_fold fold = fold_of(field);
+	uint64_t number = (uint64_t)load_number(field, record);
+
+	return key_float_fold(&fold, number << (64 - 8 * field->length))
+	       << 8 * from;
+}
+
+static u128 number_bits(const struct key_field *field, const uint8_t *record)
+{
+	u128 sign = (u128)1 << (8 * field->length - 1);
+	u128 all = sign | (sign - 1);
+	u128 bits = load_number(field, record);
+
 	if (field->type == KEY_SIGNED)
 		bits ^= sign;
 	else if (field->type == KEY_FLOAT)
@@ -149,6 +188,8 @@ static uint64_t field_bits(const struct key_field *field, const uint8_t *record,
 	uint64_t mask = UINT64_MAX << (64 - 8 * count);
 	uint64_t bits;
 
+	if (key_field_folds(field))
+		return folded_bits(field, record, from) & mask;
 	if (field->type == KEY_BYTES) {
 		bits = slice_bits(field, record, from, count);
 	} else {
@@ -203,8 +244,8 @@ void key_list_encode(const struct key_list *keys, const uint8_t *record,
 /* The field's encoded bytes [from, from + count) are `count` bytes of the
  * record, in either order.  A shift brings them to the top of the eight bytes
  * that are read. */
-static void prepare_part(struct key_part *part, const struct key_field *field,
-			 uint32_t record_size, uint32_t from, uint32_t count)
+static void prepare_slice(struct key_part *part, const struct key_field *field,
+			  uint32_t record_size, uint32_t from, uint32_t count)
 {
 	bool is_reversed = field->type != KEY_BYTES && !field->is_big_endian;
 	uint32_t first = field->offset +
@@ -228,6 +269,20 @@ static void prepare_part(struct key_part *part, const struct key_field *field,
 		part->invert_if_negative = part->mask & ~sign;
 	if (field->is_descending)
 		part->invert ^= part->mask;
+}
+
+static void prepare_part(struct key_part *part, const struct key_field *field,
+			 uint32_t record_size, uint32_t from, uint32_t count)
+{
+	if (!key_field_folds(field)) {
+		prepare_slice(part, field, record_size, from, count);
+		return;
+	}
+	/* Bytes behind the word leave it when it is shifted right. */
+	prepare_slice(part, field, record_size, 0, field->length);
+	part->invert = 0;
+	part->fold = fold_of(field);
+	part->skip = (uint8_t)(8 * from);
 }
 
 void key_word_prepare(struct key_word *word, const struct key_list *keys,

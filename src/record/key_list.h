@@ -11,7 +11,8 @@
  *      float      IEEE 754's totalOrder: the most significant byte first; of a
  *                 negative number all bits are inverted, of others the sign bit
  *
- * and all bits inverted once more if the field is descending.  The encoded
+ * and all bits inverted once more if the field is descending.  A float whose
+ * NaNs come last or first is encoded by key_float_fold().  The encoded
  * fields, one behind the other, are the encoded key: comparing two of them as
  * bytes compares the key lists.  (DuckDB and Arrow call it a row format.)
  *
@@ -40,12 +41,30 @@ enum key_type {
 	KEY_FLOAT,
 };
 
+/* Where NaNs of a float come, in an ascending and in a descending field.  But
+ * for KEY_NANS_IN_ORDER, all NaNs are equal, and so are -0 and 0. */
+enum key_nans {
+	KEY_NANS_IN_ORDER, /* IEEE 754's totalOrder */
+	KEY_NANS_LAST,
+	KEY_NANS_FIRST,
+};
+
 struct key_field {
 	uint32_t offset; /* in the record */
 	uint32_t length; /* bytes, 1 or more */
 	enum key_type type;
 	bool is_big_endian; /* false for KEY_BYTES, which have no such order */
 	bool is_descending;
+	bool is_bfloat; /* a float of 2 bytes: its exponent has 8 bits, not 5 */
+	enum key_nans nans; /* KEY_NANS_IN_ORDER if the field is no float */
+};
+
+/* How to encode a float whose NaNs are equal.  Numbers are in the upper bits of
+ * 64, with zeros below. */
+struct key_fold {
+	uint64_t infinity;
+	uint64_t nan;	 /* the encoded NaN: the greatest, or the least */
+	uint64_t negate; /* all ones if the field is descending, else 0 */
 };
 
 /*
@@ -61,6 +80,10 @@ struct key_part {
 	uint64_t mask;
 	uint64_t invert;
 	uint64_t invert_if_negative; /* of a float; else 0 */
+	/* If fold.infinity is not 0, the part is all of a float, encoded by
+	 * key_float_fold() and shifted left past the bytes before the word. */
+	struct key_fold fold;
+	uint8_t skip;
 };
 
 struct key_word {
@@ -95,7 +118,14 @@ static inline uint64_t key_field_end(const struct key_field *field)
  */
 void key_list_complete(struct key_list *keys, uint32_t record_size);
 
-/* Reverse the whole order.  The list must be completed afterwards. */
+/* True if fields of different bytes can be equal. */
+static inline bool key_field_folds(const struct key_field *field)
+{
+	return field->nans != KEY_NANS_IN_ORDER;
+}
+
+/* Reverse the direction of each field; NaNs that come last or first still do.
+ * The list must be completed afterwards. */
 void key_list_reverse(struct key_list *keys);
 
 /* True if two complete lists have the same fields. */
@@ -115,6 +145,21 @@ void key_list_encode(const struct key_list *keys, const uint8_t *record,
 void key_word_prepare(struct key_word *word, const struct key_list *keys,
 		      uint32_t record_size, uint32_t skip);
 
+/* The sign and the magnitude become a number in two's complement, so that -0 is
+ * 0; with its sign bit inverted, such numbers compare as unsigned ones.  No
+ * number is encoded as fold->nan, since infinity is below it. */
+static inline uint64_t key_float_fold(const struct key_fold *fold,
+				      uint64_t bits)
+{
+	uint64_t sign_bit = (uint64_t)1 << 63;
+	uint64_t magnitude = bits & ~sign_bit;
+	uint64_t negate = -(bits >> 63) ^ fold->negate;
+
+	if (magnitude > fold->infinity)
+		return fold->nan;
+	return ((magnitude ^ negate) - negate) ^ sign_bit;
+}
+
 static inline uint64_t key_part_read(const struct key_part *part,
 				     const uint8_t *record)
 {
@@ -123,9 +168,13 @@ static inline uint64_t key_part_read(const struct key_part *part,
 	if (part->is_swapped)
 		bits = __builtin_bswap64(bits);
 	bits = (bits << part->left & part->mask) ^ part->invert;
-	if (part->invert_if_negative != 0)
-		bits ^= part->invert_if_negative &
-			-(uint64_t)(record[part->sign_at] >> 7);
+	if (part->invert_if_negative != 0) {
+		if (part->fold.infinity == 0)
+			bits ^= part->invert_if_negative &
+				-(uint64_t)(record[part->sign_at] >> 7);
+		else
+			bits = key_float_fold(&part->fold, bits) << part->skip;
+	}
 	return bits >> part->right;
 }
 

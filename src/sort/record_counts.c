@@ -30,8 +30,11 @@ bool record_counts_suit(const struct record_shape *shape)
 
 	if (shape->size > RECORD_COUNTS_SIZE_MAX)
 		return false;
-	for (unsigned f = 0; f < shape->keys.field_count; f++)
+	for (unsigned f = 0; f < shape->keys.field_count; f++) {
+		if (key_field_folds(&shape->keys.fields[f]))
+			return false;
 		covered |= bytes_of(&shape->keys.fields[f]);
+	}
 	return covered == (1u << shape->size) - 1;
 }
 

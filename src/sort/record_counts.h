@@ -39,7 +39,8 @@ struct record_counts {
 	uint32_t item_count;
 };
 
-/* True: the records have at most that size, and the keys cover all of each. */
+/* True: the records have at most that size, the keys cover all of each, and
+ * different records have different keys. */
 bool record_counts_suit(const struct record_shape *shape);
 
 /* How many different records there may be. */

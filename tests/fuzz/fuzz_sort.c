@@ -77,12 +77,16 @@ static struct key_field choose_field(const uint8_t *bytes, uint32_t record_size)
 		.is_descending = bytes[0] >> 3 & 1,
 	};
 
-	field.length = field.type == KEY_FLOAT ? 4u << bytes[2] % 2
+	field.length = field.type == KEY_FLOAT ? 2u << bytes[2] % 3
 					       : 1u << bytes[2] % 5;
 	if (field.type == KEY_BYTES || field.length > room) {
 		field.type = KEY_BYTES;
 		field.is_big_endian = false;
 		field.length = bytes[2] % room + 1;
+	} else if (field.type == KEY_FLOAT) {
+		field.is_bfloat = field.length == 2 && (bytes[0] >> 4 & 1);
+		field.nans =
+			(enum key_nans)((bytes[0] >> 5) % (KEY_NANS_FIRST + 1));
 	}
 	return field;
 }

@@ -300,13 +300,23 @@ case_values()
 		blinksort in -o out --key=:u8
 	refused "--key=5:0: the length is not a number from 1 to 16777216" \
 		blinksort in -o out --key=5:0
-	refused "--key=0:u32:asc: what follows the second colon is not desc;\
- ascending is the default" \
-		blinksort in -o out --key=0:u32:asc
-	for key in 5:desc 5::desc 5:u65 5:u7 5:u256 5:u8be 5:f16 5:f128 5:i \
+	for key in 0:u32:asc 0:f16:4 0:f64:nanlast:nanlast; do
+		refused "--key=$key: what follows the length or type is not desc,\
+ nanlast or nanfirst, each once; ascending is the default" \
+			blinksort in -o out --key="$key"
+	done
+	for program in blinksort blinkval; do
+		refused "--key=0:u32:nanlast: nanlast and nanfirst are for f16, \
+bf16, f32 and f64: nothing else has a NaN" \
+			"$program" in --key=0:u32:nanlast
+		refused "--key=0:f64:nanlast:nanfirst: nanlast and nanfirst \
+exclude each other" \
+			"$program" in --key=0:f64:nanlast:nanfirst
+	done
+	for key in 5:desc 5::desc 5:u65 5:u7 5:u256 5:u8be 5:bf32 5:f128 5:i \
 		5:F64 5:u32le 5:; do
 		refused "--key=$key: the type is not u8, u16, u32, u64, u128, \
-i8 to i128, f32 or f64, nor one of them with be behind it, nor a length; \
+i8 to i128, f16, bf16, f32 or f64, nor one of them with be behind it, nor a length; \
 numbers are little endian without be" \
 			blinksort in -o out --key="$key"
 	done
@@ -392,7 +402,7 @@ with sides from 1 to 4096" \
 	refused "--record-size=0: not a number from 1 to 16777216" \
 		blinkval --record-size=0 in
 	refused "--key=0:u63: the type is not u8, u16, u32, u64, u128, \
-i8 to i128, f32 or f64, nor one of them with be behind it, nor a length; \
+i8 to i128, f16, bf16, f32 or f64, nor one of them with be behind it, nor a length; \
 numbers are little endian without be" \
 		blinkval --key=0:u63 in
 	refused "--key=0:9: more than 8 keys" blinkval in \

@@ -44,6 +44,10 @@ case_json()
 		--key=0:u64 --key=8:f64:desc --key=16:i32be
 	expect_keys '24 0:u64:desc 8:f64 16:i32be:desc' --record-size=24 \
 		--key=0:u64 --key=8:f64:desc --key=16:i32be --reverse
+	expect_keys '24 0:f16:nanlast 8:bf16be:desc:nanfirst' --record-size=24 \
+		--key=0:f16:nanlast --key=8:bf16be:nanfirst:desc
+	expect_keys '24 0:f16:desc:nanlast 8:bf16be:nanfirst' --record-size=24 \
+		--key=0:f16:nanlast --key=8:bf16be:nanfirst:desc -r
 	expect_keys '24 0:8' --record-size=24 --key=0:4 --key=4:u32be
 	expect_keys '24 0:4 4:4:desc 4:1' --record-size=24 --key=0:4 \
 		--key=4:u32be:desc --key=4:u8

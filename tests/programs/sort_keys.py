@@ -18,7 +18,8 @@ SEED and the number of the input: --only=N repeats one of them.
 
 What is expected makes no bytes of a key that compare as the key does: numpy
 reads each key as a number of its own type, and sorts stably by columns of
-numbers.  Descending columns are negated.
+numbers.  Descending columns are negated.  numpy has no bfloat16, which is the
+upper half of a float32.
 """
 
 import argparse
@@ -30,8 +31,12 @@ import sys
 
 import numpy as np
 
-TYPES = ("u8 u16 u32 u64 u128 i8 i16 i32 i64 i128 f32 f64 u16be u32be u64be "
-         "u128be i16be i32be i64be i128be f32be f64be").split()
+TYPES = ("u8 u16 u32 u64 u128 i8 i16 i32 i64 i128 f16 bf16 f32 f64 u16be u32be "
+         "u64be u128be i16be i32be i64be i128be f16be bf16be f32be "
+         "f64be").split()
+NANS = ("", ":nanlast", ":nanfirst")
+KINDS = [kind + nans for kind in TYPES
+         for nans in (NANS if "f" in kind else NANS[:1])]
 SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 24, 31, 32, 33, 40, 64, 100)
 LARGE_SIZES = (257, 1000, 4095, 4096, 5000, 70000)
 COUNTS = (0, 1, 2, 3, 7, 8, 9, 63, 100, 513, 1000, 1999, 4097)
@@ -44,15 +49,8 @@ SLICE_MAX = 20
 # It only ends what hangs.
 LIMIT_S = 300
 
-# Of floats: the bits of values around which the order has its corners.
-FLOATS = {
-    4: (0, 1, 0x007fffff, 0x00800000, 0x3f800000, 0x3fc00000, 0x7f7fffff,
-        0x7f800000, 0x7f800001, 0x7fbfffff, 0x7fc00000, 0x7fffffff),
-    8: (0, 1, 0x000fffffffffffff, 0x0010000000000000, 0x3ff0000000000000,
-        0x3ff8000000000000, 0x7fefffffffffffff, 0x7ff0000000000000,
-        0x7ff0000000000001, 0x7ff7ffffffffffff, 0x7ff8000000000000,
-        0x7fffffffffffffff),
-}
+# Of floats: the bits of the fraction.
+FRACTION_BITS = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52}
 
 
 class Key:
@@ -60,61 +58,85 @@ class Key:
 
     def __init__(self, offset, kind, descending):
         self.offset = offset
-        self.kind = kind  # bytes: their number; else a name of TYPES
+        self.kind = kind  # bytes: their number; else one of KINDS
         self.descending = descending
         self.is_bytes = isinstance(kind, int)
         if not self.is_bytes:
-            self.order = ">" if kind.endswith("be") else "<"
-            self.letter = kind[0]
-            self.length = int(kind[1:].removesuffix("be")) // 8
+            word, _, self.nans = kind.partition(":")
+            self.order = ">" if word.endswith("be") else "<"
+            self.type = word.removesuffix("be")
+            self.letter = self.type.removeprefix("b")[0]
+            self.length = length_of(word)
 
     def option(self):
-        return f"--key={self.offset}:{self.kind}" + (
-            ":desc" if self.descending else "")
+        """The suffixes in either order."""
+        text = f"{self.offset}:{self.kind}"
+        if self.descending:
+            text += ":desc"
+            if self.offset % 2 and not self.is_bytes and self.nans:
+                text = text.replace(f":{self.nans}:desc", f":desc:{self.nans}")
+        return f"--key={text}"
 
     def layout(self):
         """Where numpy finds it in a record: [(offset, format)]."""
         if self.is_bytes:
             return [(self.offset, f"({self.kind},)u1")]
+        if self.type == "bf16":
+            return [(self.offset, f"{self.order}u2")]
         if self.length < 16:
             return [(self.offset, f"{self.order}{self.letter}{self.length}")]
         high, low = (0, 8) if self.order == ">" else (8, 0)
         return [(self.offset + high, f"{self.order}{self.letter}8"),
                 (self.offset + low, f"{self.order}u8")]
 
-    def columns(self, fields):
+    def columns(self, fields, descending):
         """Native numbers, which numpy compares as the key is; the first
         weighs most."""
+        nans = []
         if self.is_bytes:
             columns = list(fields[0].T)
-        elif self.letter == "f":
-            columns = float_columns(fields[0], self.length)
-        else:
+        elif self.letter != "f":
             columns = [field.astype(field.dtype.newbyteorder("="))
                        for field in fields]
-        return columns
+        elif self.nans:
+            values = self.floats(fields[0])
+            is_nan = np.isnan(values)
+            nans = [is_nan == (self.nans == "nanlast")]
+            columns = [np.where(is_nan, values.dtype.type(0), values)]
+        else:
+            columns = self.total_order(fields[0])
+        if descending:
+            # ~n is -1 - n, of unsigned numbers the greatest one - n.
+            columns = [-column if column.dtype.kind == "f" else ~column
+                       for column in columns]
+        return nans + columns
 
-    def negated(self, columns):
-        # ~n is -1 - n, of unsigned numbers the greatest one - n.
-        return [-column if column.dtype.kind == "f" else ~column
-                for column in columns]
+    def floats(self, field):
+        if self.type == "bf16":
+            return (field.astype(np.uint32) << np.uint32(16)).view(np.float32)
+        return field.astype(f"=f{self.length}")
+
+    def total_order(self, field):
+        """IEEE 754's: NaNs with a sign are below all numbers, others above;
+        numbers by value, and -0 before 0; NaNs by their payloads."""
+        values = self.floats(field)
+        bits = np.ascontiguousarray(field).view(
+            field.dtype.str.replace("f", "u")).astype(np.uint64)
+        negative = (bits >> np.uint64(8 * self.length - 1)).astype(np.int64)
+        sign = 1 - 2 * negative
+        is_nan = np.isnan(values)
+        mantissa = np.uint64((1 << FRACTION_BITS[self.type]) - 1)
+        payload = (bits & mantissa).astype(np.int64)
+        return [np.where(is_nan, sign, 0),
+                np.where(is_nan, values.dtype.type(0), values),
+                np.where(values == 0, sign, 0),
+                np.where(is_nan, sign * payload, 0)]
 
 
-def float_columns(field, length):
-    """IEEE 754's totalOrder: NaNs with a sign are below all numbers, others
-    above; numbers by value, and -0 before 0; NaNs by their payloads."""
-    values = field.astype(f"=f{length}")
-    bits = np.ascontiguousarray(field).view(
-        field.dtype.str.replace("f", "u")).astype(np.uint64)
-    negative = (bits >> np.uint64(8 * length - 1)).astype(np.int64)
-    sign = 1 - 2 * negative
-    is_nan = np.isnan(values)
-    mantissa = np.uint64((1 << (52 if length == 8 else 23)) - 1)
-    payload = (bits & mantissa).astype(np.int64)
-    return [np.where(is_nan, sign, 0),
-            np.where(is_nan, values.dtype.type(0), values),
-            np.where(values == 0, sign, 0),
-            np.where(is_nan, sign * payload, 0)]
+def length_of(kind):
+    """Bytes of such a number."""
+    word = kind.partition(":")[0]
+    return int(word.removesuffix("be").lstrip("buif")) // 8
 
 
 def expected(raw, size, keys, reverse, unique=False):
@@ -133,8 +155,7 @@ def expected(raw, size, keys, reverse, unique=False):
     for key, place in zip(keys, places):
         fields = [table[f"f{used + i}"] for i in range(len(place))]
         used += len(place)
-        own = key.columns(fields)
-        columns += key.negated(own) if key.descending != reverse else own
+        columns += key.columns(fields, key.descending != reverse)
     order = np.lexsort(columns[::-1])
     if unique:
         is_first = np.zeros(len(order), bool)
@@ -152,7 +173,12 @@ def special_numbers(key):
     bits = 8 * key.length
     if key.letter == "f":
         sign = 1 << (bits - 1)
-        numbers = [n | s for n in FLOATS[key.length] for s in (0, sign)]
+        one = 1 << FRACTION_BITS[key.type]
+        infinity = sign - one
+        corners = (0, 1, one - 1, one, sign // 2 - one, sign // 2 - one // 2,
+                   infinity - 1, infinity, infinity + 1,
+                   infinity + one // 2 - 1, infinity + one // 2, sign - 1)
+        numbers = [n | s for n in corners for s in (0, sign)]
     else:
         half = 1 << (bits - 1)
         corners = (0, 1, 2, 255, 256, half - 1, half, half + 1)
@@ -185,7 +211,12 @@ def small_numbers(rng, count, key):
     if key.letter != "u":
         numbers *= rng.integers(0, 2, count) * 2 - 1
     if key.letter == "f":
-        values = (numbers / 8).astype(f"<f{key.length}")
+        if key.type == "bf16":
+            wide = (numbers / 8).astype(np.float32).view(np.uint32)
+            values = (wide >> np.uint32(16)).astype("<u2")
+        else:
+            with np.errstate(over="ignore"):  # of float16
+                values = (numbers / 8).astype(f"<f{key.length}")
         rows = values.view(np.uint8).reshape(count, key.length)
     else:
         low = numbers.astype("<i8").view(np.uint8).reshape(count, 8)
@@ -213,8 +244,7 @@ def put_numbers(rng, raw, key):
 
 def any_key(rng, size):
     descending = bool(rng.integers(0, 3) == 0)
-    fitting = [t for t in TYPES
-               if int(t[1:].removesuffix("be")) // 8 <= size]
+    fitting = [kind for kind in KINDS if length_of(kind) <= size]
     if rng.integers(0, 4) == 0:
         offset = int(rng.integers(0, size))
         most = min(SLICE_MAX, size - offset)
@@ -408,7 +438,7 @@ def try_type(context, number):
     """In the middle of a record; as all of one; and behind a slice that has
     most of the key's first eight bytes."""
     rng = np.random.default_rng([context.seed, 1, number])
-    kind, descending = TYPES[number // 2], bool(number % 2)
+    kind, descending = KINDS[number // 2], bool(number % 2)
     alone = Key(0, kind, descending)
     inner = Key(3, kind, descending)
     for key, before, size in ((inner, [], 32), (alone, [], alone.length),
@@ -440,6 +470,10 @@ PAIRS = (
     ("--key=0:f64", "--key=0:f64be", False),
     ("--key=0:u32", "--key=0:i32", False),
     ("--key=0:i32", "--key=0:f32", False),
+    ("--key=0:f32", "--key=0:f32:nanlast", False),
+    ("--key=0:f16:nanfirst", "--key=0:f16:nanlast", False),
+    ("--key=0:f16", "--key=0:bf16", False),
+    ("--key=0:f64:nanlast:desc", "--key=0:f64:nanlast --reverse", True),
     ("--key=0:u32", "--key=1:u32", False),
     ("--key=0:u32", "--key=0:u64", False),
     ("--key=0:u32", "--key=0:u32 --key=9:1", False),
@@ -475,7 +509,7 @@ def try_differ(context, number):
 
 TRIES = {"types": try_type, "random": try_random, "ranks": try_ranks,
          "differ": try_differ}
-COUNTS_MAX = {"types": 2 * len(TYPES), "differ": len(PAIRS)}
+COUNTS_MAX = {"types": 2 * len(KINDS), "differ": len(PAIRS)}
 
 
 def parse_arguments():

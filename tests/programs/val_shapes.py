@@ -17,7 +17,8 @@ NUMBERS = ['u8', 'i8'] + [
     kind + bits + end for end in ('', 'be')
     for kind, bits in (('u', '16'), ('u', '32'), ('u', '64'), ('u', '128'),
                        ('i', '16'), ('i', '32'), ('i', '64'), ('i', '128'),
-                       ('f', '32'), ('f', '64'))]
+                       ('f', '16'), ('bf', '16'), ('f', '32'), ('f', '64'))]
+LETTERS = {'f16': 'e', 'f32': 'f', 'f64': 'd'}
 FLOATS = [0.0, -0.0, 1.5, -1.5, math.inf, -math.inf, math.nan, -math.nan]
 
 
@@ -29,25 +30,46 @@ class Key:
         if self.type == 'slice':
             self.length = random.randint(1, min(size, 300))
         else:
-            self.length = int(self.type[1:].removesuffix('be')) // 8
+            self.length = int(
+                self.type.removesuffix('be').lstrip('buif')) // 8
         if self.length > size:
             self.type, self.length = 'slice', size
         self.offset = random.randint(0, size - self.length)
         self.is_descending = random.random() < 0.4
+        self.is_float = self.type[0] in 'fb'
+        self.nans = (random.choice(['', 'nanlast', 'nanfirst'])
+                     if self.is_float else '')
 
     def text(self):
+        suffixes = ['desc'] * self.is_descending + [self.nans] * bool(self.nans)
+        random.shuffle(suffixes)
         what = self.length if self.type == 'slice' else self.type
-        return f'--key={self.offset}:{what}' + ':desc' * self.is_descending
+        return ':'.join([f'--key={self.offset}:{what}', *suffixes])
+
+    def float_of(self, field):
+        """From its bytes, the most significant first."""
+        if self.type.startswith('bf16'):
+            return struct.unpack('>f', field + bytes(2))[0]
+        return struct.unpack(
+            '>' + LETTERS[self.type.removesuffix('be')], field)[0]
+
+    def float_bytes(self, number):
+        """The same way back; a bfloat loses bits."""
+        if self.type.startswith('bf16'):
+            return struct.pack('>f', number)[:2]
+        return struct.pack(
+            '>' + LETTERS[self.type.removesuffix('be')], number)
 
     def value(self, record):
         field = record[self.offset:self.offset + self.length]
         if self.type == 'slice':
             return field
         order = 'big' if self.type.endswith('be') else 'little'
-        if self.type[0] != 'f':
+        if not self.is_float:
             return int.from_bytes(field, order, signed=self.type[0] == 'i')
-        letter = 'f' if self.length == 4 else 'd'
-        number, = struct.unpack('<>'[order == 'big'] + letter, field)
+        number = self.float_of(field if order == 'big' else field[::-1])
+        if self.nans:
+            return 0.0 if math.isnan(number) else number
         bits = int.from_bytes(field, order)
         sign = -1 if bits >> 8 * self.length - 1 else 1
         if math.isnan(number):
@@ -55,17 +77,26 @@ class Key:
             return sign, sign * payload, 0
         return 0, number, sign
 
-    def compare(self, a, b):
+    def is_nan(self, record):
+        field = record[self.offset:self.offset + self.length]
+        return math.isnan(self.float_of(
+            field if self.type.endswith('be') else field[::-1]))
+
+    def compare(self, a, b, is_reversed):
+        if self.nans:
+            order = self.is_nan(a) - self.is_nan(b)
+            if order:
+                return order if self.nans == 'nanlast' else -order
         a, b = self.value(a), self.value(b)
         order = (a > b) - (a < b)
-        return -order if self.is_descending else order
+        return -order if self.is_descending != is_reversed else order
 
     def put(self, record):
         """Store a value that other records are likely to have, too."""
-        if self.type[0] == 'f':
-            letter = 'f' if self.length == 4 else 'd'
-            end = '<>'[self.type.endswith('be')]
-            field = struct.pack(end + letter, random.choice(FLOATS))
+        if self.is_float:
+            field = self.float_bytes(random.choice(FLOATS))
+            if not self.type.endswith('be'):
+                field = field[::-1]
         else:
             field = bytes([random.choice((0, 1, 127, 128, 255))]) * self.length
             at = random.randrange(self.length)
@@ -102,9 +133,9 @@ class Case:
 
     def compare(self, a, b):
         for key in self.keys:
-            order = key.compare(a, b)
+            order = key.compare(a, b, self.is_reversed)
             if order:
-                return -order if self.is_reversed else order
+                return order
         return 0
 
     def spoil_inputs(self):

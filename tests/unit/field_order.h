@@ -39,14 +39,32 @@ static inline int field_compare_signed(field_u128 a, field_u128 b,
 	return (x > y) - (x < y);
 }
 
-static inline double field_number(field_u128 bits, uint32_t length)
+/* A half has a sign, 5 bits of the exponent, and 10 of the fraction. */
+static inline double field_half(uint32_t bits)
+{
+	int exponent = bits >> 10 & 31, fraction = bits & 1023;
+	double sign = bits >> 15 ? -1 : 1;
+
+	if (exponent == 31)
+		return fraction ? NAN : sign * INFINITY;
+	return sign * (exponent ? ldexp(1024 + fraction, exponent - 25)
+				: ldexp(fraction, -24));
+}
+
+static inline double field_number(const struct key_field *field,
+				  field_u128 bits)
 {
 	uint32_t narrow = (uint32_t)bits;
 	uint64_t wide = (uint64_t)bits;
 	double number;
 	float single;
 
-	if (length == 4) {
+	if (field->length == 2 && !field->is_bfloat)
+		return field_half(narrow);
+	/* A bfloat is the upper half of a single. */
+	if (field->length == 2)
+		narrow <<= 16;
+	if (field->length < 8) {
 		memcpy(&single, &narrow, sizeof(single));
 		return (double)single;
 	}
@@ -54,20 +72,32 @@ static inline double field_number(field_u128 bits, uint32_t length)
 	return number;
 }
 
+/* Where NaNs come last or first, the direction does not matter to them. */
+static inline int field_compare_nans(const struct key_field *field, bool a,
+				     bool b)
+{
+	int order = (int)a - (int)b;
+
+	return (field->nans == KEY_NANS_LAST) != field->is_descending ? order
+								      : -order;
+}
+
 /* By value where values differ; a zero, or a NaN, by its sign, and NaNs of one
  * sign by their payloads, as totalOrder has it. */
-static inline int field_compare_floats(field_u128 a, field_u128 b,
-				       uint32_t length)
+static inline int field_compare_floats(const struct key_field *field,
+				       field_u128 a, field_u128 b)
 {
-	double x = field_number(a, length), y = field_number(b, length);
-	bool a_is_negative = a >> (8 * length - 1) & 1;
-	bool b_is_negative = b >> (8 * length - 1) & 1;
+	double x = field_number(field, a), y = field_number(field, b);
+	bool a_is_negative = a >> (8 * field->length - 1) & 1;
+	bool b_is_negative = b >> (8 * field->length - 1) & 1;
 	int by_payload;
 
 	if (x < y)
 		return -1;
 	if (x > y)
 		return 1;
+	if (field->nans != KEY_NANS_IN_ORDER)
+		return field_compare_nans(field, isnan(x), isnan(y));
 	if (a_is_negative != b_is_negative)
 		return a_is_negative ? -1 : 1;
 	if (!isnan(x) && !isnan(y))
@@ -97,7 +127,7 @@ static inline int field_compare(const struct key_field *field, const uint8_t *a,
 		else if (field->type == KEY_SIGNED)
 			order = field_compare_signed(x, y, field->length);
 		else
-			order = field_compare_floats(x, y, field->length);
+			order = field_compare_floats(field, x, y);
 	}
 	return field->is_descending ? -order : order;
 }

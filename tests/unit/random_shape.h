@@ -27,12 +27,15 @@ static inline struct key_field random_field(uint32_t record_size)
 		.is_descending = random_below(3) == 0,
 	};
 
-	field.length = field.type == KEY_FLOAT ? 4u << random_below(2)
+	field.length = field.type == KEY_FLOAT ? 2u << random_below(3)
 					       : 1u << random_below(5);
 	if (field.type == KEY_BYTES || field.length > room) {
 		field.type = KEY_BYTES;
 		field.is_big_endian = false;
 		field.length = 1 + random_below(MIN(room, 20));
+	} else if (field.type == KEY_FLOAT) {
+		field.is_bfloat = field.length == 2 && random_below(2);
+		field.nans = (enum key_nans)random_below(KEY_NANS_FIRST + 1);
 	}
 	assert_true(key_field_is_good(&field));
 	return field;
@@ -51,6 +54,8 @@ static inline struct record_shape random_shape(uint32_t record_size)
 
 		field->type = KEY_BYTES;
 		field->is_big_endian = field->is_descending = false;
+		field->is_bfloat = false;
+		field->nans = KEY_NANS_IN_ORDER;
 	}
 	key_list_complete(&shape.keys, record_size);
 	return shape;

@@ -103,6 +103,29 @@ static void cluster_hello__comes_back(void **state)
 	assert_true(back.unique && !back.traces);
 }
 
+/* Of any float, and no NaNs in a place that there is not. */
+static void cluster_hello__floats_come_back(void **state)
+{
+	uint8_t bytes[CLUSTER_HELLO_BYTES];
+	struct cluster_hello hello = usual, back;
+	struct key_field *field = &hello.shape.keys.fields[0];
+
+	(void)state;
+	*field = (struct key_field){ .length = 2, .type = KEY_FLOAT };
+	for (unsigned i = 0; i < 8; i++) {
+		field->is_bfloat = i & 1;
+		field->nans = (enum key_nans)(i / 2);
+		key_list_complete(&hello.shape.keys, hello.shape.size);
+		cluster_hello_encode(&hello, bytes);
+		assert_int_equal(
+			cluster_hello_decode(&back, bytes, sizeof(bytes)),
+			i / 2 <= KEY_NANS_FIRST ? 0 : -EBADMSG);
+		if (i / 2 <= KEY_NANS_FIRST)
+			assert_true(key_list_equal(&back.shape.keys,
+						   &hello.shape.keys));
+	}
+}
+
 static void cluster_hello__strange_ones(void **state)
 {
 	uint8_t bytes[CLUSTER_HELLO_BYTES + 1] = { 0 };
@@ -142,6 +165,8 @@ static void cluster_hello__numbers_that_cannot_be(void **state)
 		{ 2, 51, -EBADMSG },
 		{ 2, 52, 0 },
 		{ 2, 53, -EBADMSG },
+		{ 2, 54, -EBADMSG },
+		{ 2, 56, -EBADMSG },
 		{ 3, 0, -EBADMSG },
 		{ 9, 63, 0 },
 		{ 10, 0, 0 }, /* yes or no, thrice */
@@ -588,6 +613,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cluster_hello__comes_back),
+		cmocka_unit_test(cluster_hello__floats_come_back),
 		cmocka_unit_test(cluster_hello__strange_ones),
 		cmocka_unit_test(cluster_hello__numbers_that_cannot_be),
 		cmocka_unit_test(cluster_agree__who_differs_is_named),

@@ -43,12 +43,19 @@ static struct key_list list_of(const char *const *texts, uint32_t record_size)
 /* --- the tests --------------------------------------------------------------
  */
 
-static const char *const types[] = { "u8",    "u16",   "u32",	"u64",
-				     "u128",  "i8",    "i16",	"i32",
-				     "i64",   "i128",  "f32",	"f64",
-				     "u16be", "u32be", "u64be", "u128be",
-				     "i16be", "i32be", "i64be", "i128be",
-				     "f32be", "f64be" };
+static const char *const types[] = {
+	"u8",	  "u16",   "u32",    "u64",    "u128",	"i8",	 "i16",
+	"i32",	  "i64",   "i128",   "f16",    "bf16",	"f32",	 "f64",
+	"u16be",  "u32be", "u64be",  "u128be", "i16be", "i32be", "i64be",
+	"i128be", "f16be", "bf16be", "f32be",  "f64be",
+};
+
+static const char *random_nans(void)
+{
+	static const char *const nans[] = { "", ":nanlast", ":nanfirst" };
+
+	return nans[random_next() % ARRAY_LEN(nans)];
+}
 
 /* A field of any type at any place, as text, where it fits. */
 static struct key_field random_field(uint32_t size)
@@ -59,13 +66,14 @@ static struct key_field random_field(uint32_t size)
 
 	do {
 		uint32_t offset = (uint32_t)(random_next() % size);
+		const char *type = types[random_next() % ARRAY_LEN(types)];
 
 		if (random_next() % 4 == 0)
 			snprintf(text, sizeof(text), "%u:%u%s", offset,
 				 1 + (uint32_t)(random_next() % 20), end);
 		else
-			snprintf(text, sizeof(text), "%u:%s%s", offset,
-				 types[random_next() % ARRAY_LEN(types)], end);
+			snprintf(text, sizeof(text), "%u:%s%s%s", offset, type,
+				 end, strchr(type, 'f') ? random_nans() : "");
 		field = field_of(text);
 	} while (key_field_end(&field) > size);
 	assert_string_equal(key_text_format(&field, formatted), text);
@@ -75,7 +83,8 @@ static struct key_field random_field(uint32_t size)
 
 static void fill(uint8_t *record, uint32_t size)
 {
-	static const uint8_t bytes[] = { 0x00, 0x01, 0x7f, 0x80, 0xf0, 0xff };
+	static const uint8_t bytes[] = { 0x00, 0x01, 0x7c, 0x7f,
+					 0x80, 0xf0, 0xff };
 	bool any = random_next() % 2;
 
 	for (uint32_t i = 0; i < size; i++)
@@ -140,6 +149,141 @@ static void key_list__orders_as_its_fields(void **state)
 	}
 }
 
+/* --- floats -----------------------------------------------------------------
+ */
+
+/* Calls check for each kind of field that a float of this length can be. */
+static void each_float(uint32_t length,
+		       void (*check)(const struct key_field *field))
+{
+	for (unsigned i = 0; i < 24; i++) {
+		struct key_field field = {
+			.length = length,
+			.type = KEY_FLOAT,
+			.is_big_endian = i & 1,
+			.is_descending = i & 2,
+			.is_bfloat = i & 4,
+			.nans = (enum key_nans)(i / 8),
+		};
+
+		if (key_field_is_good(&field))
+			check(&field);
+	}
+}
+
+static uint64_t encoded_float(const struct key_field *field, uint64_t bits,
+			      uint8_t record[8])
+{
+	struct key_list keys = { .field_count = 1, .fields = { *field } };
+	uint32_t length = field->length;
+	uint64_t word;
+
+	for (uint32_t i = 0; i < length; i++)
+		record[field->is_big_endian ? length - 1 - i : i] =
+			(uint8_t)(bits >> 8 * i);
+	key_list_complete(&keys, 8);
+	word = key_list_word(&keys, record, 0);
+	assert_true(key_word_read(&keys.head, record) == word);
+	assert_true((word & ~(UINT64_MAX << (64 - 8 * length))) == 0);
+	return word;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* In the order of the encoded keys, each of all numbers is right beside the one
+ * before it. */
+static void check_all_of_16_bits(const struct key_field *field)
+{
+	static uint64_t sorted[65536];
+	uint8_t record[8] = { 0 }, before[8];
+
+	for (uint64_t bits = 0; bits < 65536; bits++)
+		sorted[bits] = encoded_float(field, bits, record) | bits;
+	qsort(sorted, 65536, sizeof(sorted[0]), by_number);
+	for (size_t i = 0; i < 65536; i++) {
+		bool same = i > 0 && sorted[i] >> 48 == sorted[i - 1] >> 48;
+		int order;
+
+		encoded_float(field, sorted[i] & 65535, record);
+		order = i > 0 ? field_compare(field, before, record) : -1;
+		if (same ? order != 0 : order >= 0)
+			fail_msg("%llx, bfloat %d, nans %d: not behind %llx",
+				 (unsigned long long)sorted[i],
+				 field->is_bfloat, field->nans,
+				 (unsigned long long)sorted[i - 1]);
+		memcpy(before, record, sizeof(before));
+	}
+}
+
+/* Numbers around which the order has its corners, of both signs. */
+static void check_corners(const struct key_field *field)
+{
+	unsigned fraction = field->length == 8 ? 52 : 23;
+	uint64_t sign = (uint64_t)1 << (8 * field->length - 1);
+	uint64_t one = (uint64_t)1 << fraction, infinity = sign - one;
+	const uint64_t corners[] = {
+		0,
+		1,
+		one - 1,
+		one,
+		one + 1,
+		sign / 2,
+		infinity - one,
+		infinity - 1,
+		infinity,
+		infinity + 1,
+		infinity + one / 2 - 1,
+		infinity + one / 2,
+		sign - 1,
+	};
+
+	for (size_t i = 0; i < 2 * ARRAY_LEN(corners); i++) {
+		for (size_t k = 0; k < 2 * ARRAY_LEN(corners); k++) {
+			uint8_t a[8] = { 0 }, b[8] = { 0 };
+			uint64_t x = encoded_float(
+				field, corners[i / 2] | (i & 1) * sign, a);
+			uint64_t y = encoded_float(
+				field, corners[k / 2] | (k & 1) * sign, b);
+			int order = field_compare(field, a, b);
+
+			assert_int_equal((order > 0) - (order < 0),
+					 (x > y) - (x < y));
+		}
+	}
+}
+
+static void key_list__all_floats_of_16_bits(void **state)
+{
+	(void)state;
+	each_float(2, check_all_of_16_bits);
+}
+
+static void key_list__corners_of_floats(void **state)
+{
+	(void)state;
+	each_float(4, check_corners);
+	each_float(8, check_corners);
+}
+
+/* NaNs stay where they are when the order is reversed. */
+static void key_list__reverse_keeps_nans(void **state)
+{
+	const char *const texts[] = { "0:f16:nanlast", NULL };
+	const char *const descending[] = { "0:f16:desc:nanlast", NULL };
+	struct key_list keys = list_of(texts, 8);
+	struct key_list want = list_of(descending, 8);
+
+	(void)state;
+	key_list_reverse(&keys);
+	key_list_complete(&keys, 8);
+	assert_true(key_list_equal(&keys, &want));
+}
+
 static void key_list__floats_ascend(void **state)
 {
 	const double numbers[] = {
@@ -185,6 +329,9 @@ static void key_list__same_order_same_list(void **state)
 		{ { "0:u32" }, { "0:i32" }, false },
 		{ { "0:i8" }, { "0:u8" }, false },
 		{ { "0:f32" }, { "0:i32" }, false },
+		{ { "0:f16" }, { "0:bf16" }, false },
+		{ { "0:f32" }, { "0:f32:nanlast" }, false },
+		{ { "0:f32:nanfirst" }, { "0:f32:nanlast" }, false },
 		{ { "0:u64" }, { "0:u64", "8:1" }, false },
 	};
 
@@ -258,7 +405,17 @@ static void key_field__lengths_of_numbers(void **state)
 		assert_true(key_field_is_good(&field) == is_power);
 		field.type = KEY_FLOAT;
 		assert_true(key_field_is_good(&field) ==
-			    (length == 4 || length == 8));
+			    (length == 2 || length == 4 || length == 8));
+		field.nans = KEY_NANS_FIRST;
+		assert_true(key_field_is_good(&field) ==
+			    (length == 2 || length == 4 || length == 8));
+		field.is_bfloat = true;
+		assert_true(key_field_is_good(&field) == (length == 2));
+		field.type = KEY_SIGNED;
+		assert_false(key_field_is_good(&field));
+		field.is_bfloat = false;
+		assert_false(key_field_is_good(&field));
+		field.nans = KEY_NANS_IN_ORDER;
 		field.type = KEY_BYTES;
 		field.is_big_endian = true;
 		assert_false(key_field_is_good(&field));
@@ -269,6 +426,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(key_list__orders_as_its_fields),
+		cmocka_unit_test(key_list__all_floats_of_16_bits),
+		cmocka_unit_test(key_list__corners_of_floats),
+		cmocka_unit_test(key_list__reverse_keeps_nans),
 		cmocka_unit_test(key_list__floats_ascend),
 		cmocka_unit_test(key_list__same_order_same_list),
 		cmocka_unit_test(key_list__plain_is_one_ascending_slice),

@@ -52,6 +52,17 @@ static const struct text_case written[] = {
 	    .length = 8,
 	    .type = KEY_FLOAT,
 	    .is_descending = true } },
+	{ "0:f16", { .length = 2, .type = KEY_FLOAT } },
+	{ "0:bf16", { .length = 2, .type = KEY_FLOAT, .is_bfloat = true } },
+	{ "0:f64:nanlast",
+	  { .length = 8, .type = KEY_FLOAT, .nans = KEY_NANS_LAST } },
+	{ "0:bf16be:desc:nanfirst",
+	  { .length = 2,
+	    .type = KEY_FLOAT,
+	    .is_big_endian = true,
+	    .is_descending = true,
+	    .is_bfloat = true,
+	    .nans = KEY_NANS_FIRST } },
 	{ "0:f32be",
 	  { .length = 4, .type = KEY_FLOAT, .is_big_endian = true } },
 	{ "16777215:f64be:desc",
@@ -68,10 +79,13 @@ static void check_field(const char *text, const struct key_field *found,
 	if (found->offset != want->offset || found->length != want->length ||
 	    found->type != want->type ||
 	    found->is_big_endian != want->is_big_endian ||
-	    found->is_descending != want->is_descending)
-		fail_msg("%s: read as %u:%u, type %d, be %d, desc %d", text,
-			 found->offset, found->length, (int)found->type,
-			 found->is_big_endian, found->is_descending);
+	    found->is_descending != want->is_descending ||
+	    found->is_bfloat != want->is_bfloat || found->nans != want->nans)
+		fail_msg("%s: read as %u:%u, type %d, be %d, desc %d, "
+			 "bfloat %d, nans %d",
+			 text, found->offset, found->length, (int)found->type,
+			 found->is_big_endian, found->is_descending,
+			 found->is_bfloat, (int)found->nans);
 }
 
 static void key_text_parse__reads_each_form(void **state)
@@ -85,6 +99,17 @@ static void key_text_parse__reads_each_form(void **state)
 		check_field(written[i].text, &field, &written[i].field);
 		assert_true(key_field_is_good(&field));
 	}
+}
+
+static void key_text_parse__suffixes_in_any_order(void **state)
+{
+	struct key_field field;
+	char text[KEY_TEXT_BYTES];
+
+	(void)state;
+	assert_null(key_text_parse("0:f64:nanlast:desc", &field));
+	assert_string_equal(key_text_format(&field, text),
+			    "0:f64:desc:nanlast");
 }
 
 static void key_text_format__writes_each_form(void **state)
@@ -105,22 +130,38 @@ static void key_text_format__has_room(void **state)
 		.length = UINT32_MAX,
 		.is_descending = true,
 	};
+	const struct key_field bfloat = {
+		.offset = UINT32_MAX,
+		.length = 2,
+		.type = KEY_FLOAT,
+		.is_big_endian = true,
+		.is_descending = true,
+		.is_bfloat = true,
+		.nans = KEY_NANS_FIRST,
+	};
 	char text[KEY_TEXT_BYTES];
 
 	(void)state;
 	assert_string_equal(key_text_format(&field, text),
 			    "4294967295:4294967295:desc");
+	assert_string_equal(key_text_format(&bfloat, text),
+			    "4294967295:bf16be:desc:nanfirst");
 }
 
 #define NO_FORM "not of the form OFFSET:LENGTH or OFFSET:TYPE"
 #define BAD_OFFSET "the offset is not a number from 0 to 16777215"
 #define BAD_LENGTH "the length is not a number from 1 to 16777216"
 #define BAD_TYPE                                                               \
-	"the type is not u8, u16, u32, u64, u128, i8 to i128, f32 or f64, "    \
-	"nor one of them with be behind it, nor a length; numbers are little " \
-	"endian without be"
+	"the type is not u8, u16, u32, u64, u128, i8 to i128, f16, bf16, f32 " \
+	"or f64, nor one of them with be behind it, nor a length; numbers "    \
+	"are little endian without be"
 #define BAD_END                                                                \
-	"what follows the second colon is not desc; ascending is the default"
+	"what follows the length or type is not desc, nanlast or nanfirst, "   \
+	"each once; ascending is the default"
+#define TWO_PLACES "nanlast and nanfirst exclude each other"
+#define NO_FLOAT                                                               \
+	"nanlast and nanfirst are for f16, bf16, f32 and f64: nothing else "   \
+	"has a NaN"
 #define TOO_LONG "the length or type is too long"
 
 static void key_text_parse__refuses(void **state)
@@ -164,7 +205,13 @@ static void key_text_parse__refuses(void **state)
 		{ "0:i8be", BAD_TYPE },
 		{ "0:i65", BAD_TYPE },
 		{ "0:f8", BAD_TYPE },
-		{ "0:f16", BAD_TYPE },
+		{ "0:b", BAD_TYPE },
+		{ "0:b16", BAD_TYPE },
+		{ "0:bf32", BAD_TYPE },
+		{ "0:bu16", BAD_TYPE },
+		{ "0:bbf16", BAD_TYPE },
+		{ "0:bf16bebe", BAD_TYPE },
+		{ "0:nanlast", BAD_TYPE },
 		{ "0:f128", BAD_TYPE },
 		{ "0:d64", BAD_TYPE },
 		{ "0:U64", BAD_TYPE },
@@ -179,6 +226,17 @@ static void key_text_parse__refuses(void **state)
 		{ "0:u64:DESC", BAD_END },
 		{ "0:4:desc ", BAD_END },
 		{ "0:4:4", BAD_END },
+		{ "0:f16:4", BAD_END },
+		{ "0:f64:nan", BAD_END },
+		{ "0:f64:nanlast:", BAD_END },
+		{ "0:f64:nanlast:nanlast", BAD_END },
+		{ "0:f64:desc:nanlast:desc", BAD_END },
+		{ "0:f64:nanlastnanlastnanlastnanlastnanlast", BAD_END },
+		{ "0:f64:nanlast:nanfirst", TWO_PLACES },
+		{ "0:f64:nanfirst:desc:nanlast", TWO_PLACES },
+		{ "0:u32:nanlast", NO_FLOAT },
+		{ "0:i64be:nanfirst", NO_FLOAT },
+		{ "0:8:desc:nanlast", NO_FLOAT },
 		{ "0:0000000000000000000000000000000000000004", TOO_LONG },
 		{ "0:u6444444444444444444444444444444444444be", TOO_LONG },
 	};
@@ -198,6 +256,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(key_text_parse__reads_each_form),
+		cmocka_unit_test(key_text_parse__suffixes_in_any_order),
 		cmocka_unit_test(key_text_parse__refuses),
 		cmocka_unit_test(key_text_format__writes_each_form),
 		cmocka_unit_test(key_text_format__has_room),

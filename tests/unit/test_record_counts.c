@@ -223,6 +223,16 @@ static void record_counts_suit__covered_records(void **state)
 	};
 	key_list_complete(&shape.keys, 2);
 	assert_true(record_counts_suit(&shape));
+	shape.keys = (struct key_list){
+		.field_count = 1,
+		.fields = { { .length = 2, .type = KEY_FLOAT } },
+	};
+	key_list_complete(&shape.keys, 2);
+	assert_true(record_counts_suit(&shape));
+	/* Records that differ in their NaNs have equal keys. */
+	shape.keys.fields[0].nans = KEY_NANS_LAST;
+	key_list_complete(&shape.keys, 2);
+	assert_false(record_counts_suit(&shape));
 }
 
 int main(void)

@@ -181,6 +181,8 @@ static void draw_field(struct key_field *field, uint32_t record_size)
 			field->length = 1u << random_next() % 5;
 		field->is_big_endian =
 			field->type != KEY_BYTES && random_next() % 2;
+		if (field->type == KEY_FLOAT)
+			field->nans = (enum key_nans)(random_next() % 3);
 	} while (!key_field_is_good(field) || field->length > record_size);
 	field->offset = random_next() % (record_size - field->length + 1);
 }

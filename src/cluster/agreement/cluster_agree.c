@@ -28,11 +28,15 @@
 /* --- hellos --------------------------------------------------------------- */
 
 /* A field of the key is a word: 24 bits of its offset, 25 of its length, 2 of
- * its type, and a bit each for big endian and descending.  0: there is none. */
+ * its type, a bit each for big endian, descending and bfloat, and 2 bits of
+ * where NaNs come.  0: there is none. */
 #define LENGTH_BIT 24
 #define TYPE_BIT 49
 #define BIG_ENDIAN_BIT 51
 #define DESCENDING_BIT 52
+#define BFLOAT_BIT 53
+#define NANS_BIT 54
+#define FIELD_BITS 56
 _Static_assert(RECORD_SIZE_MAX == 1 << LENGTH_BIT, "offsets are below it");
 
 static uint64_t pack_field(const struct key_field *field)
@@ -40,7 +44,9 @@ static uint64_t pack_field(const struct key_field *field)
 	return field->offset | (uint64_t)field->length << LENGTH_BIT |
 	       (uint64_t)field->type << TYPE_BIT |
 	       (uint64_t)field->is_big_endian << BIG_ENDIAN_BIT |
-	       (uint64_t)field->is_descending << DESCENDING_BIT;
+	       (uint64_t)field->is_descending << DESCENDING_BIT |
+	       (uint64_t)field->is_bfloat << BFLOAT_BIT |
+	       (uint64_t)field->nans << NANS_BIT;
 }
 
 static uint64_t bits_of(uint64_t word, unsigned from, unsigned to)
@@ -57,9 +63,11 @@ static bool unpack_field(struct key_field *field, uint64_t word,
 		.length = (uint32_t)bits_of(word, LENGTH_BIT, TYPE_BIT),
 		.type = (enum key_type)bits_of(word, TYPE_BIT, BIG_ENDIAN_BIT),
 		.is_big_endian = bits_of(word, BIG_ENDIAN_BIT, DESCENDING_BIT),
-		.is_descending = word >> DESCENDING_BIT & 1,
+		.is_descending = bits_of(word, DESCENDING_BIT, BFLOAT_BIT),
+		.is_bfloat = bits_of(word, BFLOAT_BIT, NANS_BIT),
+		.nans = (enum key_nans)bits_of(word, NANS_BIT, FIELD_BITS),
 	};
-	return word >> DESCENDING_BIT <= 1 && key_field_is_good(field) &&
+	return word >> FIELD_BITS == 0 && key_field_is_good(field) &&
 	       key_field_end(field) <= record_size;
 }
 

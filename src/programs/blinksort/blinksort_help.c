@@ -43,9 +43,13 @@ static const char order[] =
 static const char order_more[] =
 "More about order:\n"
 "  -s, --stable              do nothing: every sort is stable\n"
-"  LENGTH of a key is a number of bytes, which are compared as they are.\n"
-"  TYPE is u8, u16, u32, u64 or u128, i8 to i128 (with a sign), f32 or f64.\n"
-"  They are little endian; u16be and so on are big endian.\n"
+"  LENGTH                    a number of bytes, which are compared as they are\n"
+"  TYPE                      u8, u16, u32, u64 or u128; i8 to i128, with a sign;\n"
+"                            f16, bf16, f32 or f64; little endian, or with be\n"
+"                            behind it, such as u16be, big endian\n"
+"  :desc                     behind either: descending\n"
+"  :nanlast, :nanfirst       behind a float: all NaNs last or first, with :desc\n"
+"                            and --reverse, too; all are equal, and -0 equals 0\n"
 "  Up to eight keys may be given: each decides when those before it are equal.\n"
 "  The document of --json says how many records --unique has dropped.\n"
 "\n";
