@@ -75,25 +75,25 @@ static struct virtual_socket *socket_of(const struct host *host, int fd)
 	return &host->world->network->sockets[host->number][fd];
 }
 
-/* *room_ns may be lowered to when a socket that is full has room. */
+/* *writable_ns may be lowered to when a socket can be written. */
 static int count_ready(const struct host *host, struct pollfd *fds,
-		       nfds_t count, uint64_t *room_ns)
+		       nfds_t count, uint64_t *writable_ns)
 {
 	int ready = 0;
 
 	for (nfds_t i = 0; i < count; i++) {
-		uint64_t free_ns;
+		uint64_t at_ns;
 
 		fds[i].revents = 0;
 		if (fds[i].fd < 0)
 			continue;
-		free_ns = virtual_network_room_ns(host, (unsigned)fds[i].fd);
+		at_ns = virtual_network_writable_ns(host, (unsigned)fds[i].fd);
 		if (socket_of(host, fds[i].fd)->first)
 			fds[i].revents |= POLLIN;
-		if (fds[i].events & POLLOUT && free_ns <= host->now_ns)
+		if (fds[i].events & POLLOUT && at_ns <= host->now_ns)
 			fds[i].revents |= POLLOUT;
 		else if (fds[i].events & POLLOUT)
-			*room_ns = MIN(*room_ns, free_ns);
+			*writable_ns = MIN(*writable_ns, at_ns);
 		ready += fds[i].revents != 0;
 	}
 	return ready;
@@ -247,6 +247,8 @@ static void spend(struct host *host, const struct virtual_cost *cost,
 				 (uint64_t)bytes * cost->byte_ps / 1000);
 }
 
+/* The kernel takes a message wholly if its socket's buffer has any room.  A
+ * batch is one message; single segments are one each. */
 int __wrap_datagram_send(struct datagram_socket *socket,
 			 const struct address *to, const struct iovec *parts,
 			 unsigned part_count, size_t segment_bytes,
@@ -269,8 +271,8 @@ int __wrap_datagram_send(struct datagram_socket *socket,
 	for (; at < total_bytes; at += segment_bytes, sent++) {
 		size_t length = MIN(segment_bytes, total_bytes - at);
 
-		if (virtual_network_room_ns(host, (unsigned)socket->fd) >
-		    host->now_ns)
+		if ((sent == 0 || !socket->sends_batches) &&
+		    !virtual_network_has_room(host, (unsigned)socket->fd))
 			break;
 		spend(host, &options_of(host)->send, 1, length);
 		if (host->world->network->tap)

@@ -78,14 +78,26 @@ void virtual_network_drop_first(struct virtual_socket *socket)
 	free(packet);
 }
 
-uint64_t virtual_network_room_ns(const struct host *host, unsigned socket)
+static const struct virtual_socket *socket_of(const struct host *host,
+					      unsigned socket)
 {
-	const struct virtual_socket
-		*virtual = &host->world->network->sockets[host->number][socket];
-	uint64_t room_ps = MIN(virtual->free_ps, virtual->send_room_ps);
+	return &host->world->network->sockets[host->number][socket];
+}
+
+bool virtual_network_has_room(const struct host *host, unsigned socket)
+{
+	const struct virtual_socket *virtual = socket_of(host, socket);
+
+	return virtual->free_ps <= host->now_ns * 1000 + virtual->send_room_ps;
+}
+
+uint64_t virtual_network_writable_ns(const struct host *host, unsigned socket)
+{
+	const struct virtual_socket *virtual = socket_of(host, socket);
+	uint64_t half_ps = MIN(virtual->free_ps, virtual->send_room_ps / 2);
 
 	return MAX(host->now_ns,
-		   DIV_ROUND_UP(virtual->free_ps - room_ps, 1000));
+		   DIV_ROUND_UP(virtual->free_ps - half_ps, 1000));
 }
 
 /* --- the end of the way ------------------------------------------------------

@@ -132,8 +132,11 @@ void virtual_network_address(unsigned host, uint16_t port,
 void virtual_network_put(struct host *host, unsigned socket,
 			 const struct address *to, const uint8_t *bytes,
 			 size_t byte_count);
-/* When the socket's buffer has room again; the host's time: it has some. */
-uint64_t virtual_network_room_ns(const struct host *host, unsigned socket);
+/* The socket's buffer is not full: it takes a message, however long. */
+bool virtual_network_has_room(const struct host *host, unsigned socket);
+/* When poll() finds that the socket can be written, as half of its buffer is
+ * free; the host's time: now. */
+uint64_t virtual_network_writable_ns(const struct host *host, unsigned socket);
 /* The first datagram has been taken from the socket: free it. */
 void virtual_network_drop_first(struct virtual_socket *socket);
 

@@ -3,6 +3,7 @@
  * bytes arrive whatever the network does, and what takes time takes it
  */
 #include <inttypes.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -261,6 +262,107 @@ static void simulation__sockets_drop(void **state)
 		    figures.ranks.resent_datagrams > 0);
 }
 
+/* --- what a socket takes -----------------------------------------------------
+ */
+
+#define SEGMENTS 10
+#define SEGMENT_BYTES 1000
+/* Of the buffer: 24.4 segments, of 1066 bytes on the wire. */
+#define ROOM_BYTES 26000
+
+static bool sends_singly;
+static int taken_at_last, taken_later;
+static short writable_with_room, writable_when_empty;
+
+static int send_segments(struct datagram_socket *socket, unsigned count)
+{
+	static uint8_t bytes[SEGMENTS][SEGMENT_BYTES];
+	struct iovec parts[SEGMENTS];
+	struct address to;
+
+	virtual_network_address(0, 1, &to);
+	for (unsigned i = 0; i < count; i++)
+		parts[i] = (struct iovec){ bytes[i], SEGMENT_BYTES };
+	return datagram_send(socket, &to, parts, count, SEGMENT_BYTES,
+			     (size_t)count * SEGMENT_BYTES);
+}
+
+static short poll_to_write(const struct datagram_socket *socket)
+{
+	struct pollfd fd = { .fd = socket->fd, .events = POLLOUT };
+	const struct timespec glance = { 0 };
+
+	ppoll(&fd, 1, &glance, NULL);
+	return fd.revents;
+}
+
+/* Fill the socket's buffer, let the link send 6250 bytes of it, and fill it
+ * again. */
+static void fill_socket(void *argument)
+{
+	/* The kernel doubles it. */
+	const struct datagram_options options = {
+		.plain = sends_singly,
+		.send_room_bytes = ROOM_BYTES / 2,
+	};
+	struct host *host = argument;
+	struct datagram_socket socket;
+	struct address local;
+
+	virtual_network_address(host->number, 0, &local);
+	datagram_open(&socket, &local, &options, &failure);
+	do
+		taken_at_last = send_segments(&socket, SEGMENTS);
+	while (taken_at_last == SEGMENTS);
+	host_sleep(host, host->now_ns + 50 * MS, false);
+	writable_with_room = poll_to_write(&socket);
+	taken_later = send_segments(&socket, SEGMENTS);
+	host_sleep(host, host->now_ns + 1000 * MS, false);
+	writable_when_empty = poll_to_write(&socket);
+	datagram_close(&socket);
+}
+
+static void fill_a_socket(bool singly)
+{
+	const struct virtual_network_options options = {
+		.link_bits_per_s = 1000000,
+		.mtu_bytes = 1500,
+	};
+	struct virtual_network network;
+	struct world world;
+
+	sends_singly = singly;
+	assert_int_equal(world_init(&world, 1, (size_t)256 << 10, MS, 1), 0);
+	assert_int_equal(virtual_network_init(&network, &world, &options, 1),
+			 0);
+	world_start(&world.hosts[0], MS, fill_socket, &world.hosts[0]);
+	assert_int_equal(world_run(&world), 0);
+	virtual_network_fini(&network);
+	world_fini(&world);
+	/* poll() tells of room when half of the buffer is free. */
+	assert_int_equal(writable_with_room, 0);
+	assert_int_equal(writable_when_empty, POLLOUT);
+}
+
+/* As the kernel does: a batch is one message, which is taken wholly while the
+ * buffer has any room, and not at all if it has none. */
+static void simulation__a_socket_takes_batches_wholly(void **state)
+{
+	(void)state;
+	fill_a_socket(false);
+	assert_int_equal(taken_at_last, 0);
+	assert_int_equal(taken_later, SEGMENTS);
+}
+
+/* Single segments are a message each: those are taken that find room. */
+static void simulation__a_socket_takes_segments_singly(void **state)
+{
+	(void)state;
+	fill_a_socket(true);
+	assert_int_equal(taken_at_last, 5);
+	assert_int_equal(taken_later, 6);
+}
+
 /* --- what a rank does
  * ---------------------------------------------------------
  */
@@ -447,6 +549,8 @@ int main(void)
 		cmocka_unit_test(simulation__fragments_are_packets),
 		cmocka_unit_test(simulation__switches_drop),
 		cmocka_unit_test(simulation__sockets_drop),
+		cmocka_unit_test(simulation__a_socket_takes_batches_wholly),
+		cmocka_unit_test(simulation__a_socket_takes_segments_singly),
 		cmocka_unit_test(simulation__cpus_take_time),
 		cmocka_unit_test(simulation__short_messages_need_few_status),
 		cmocka_unit_test(simulation__a_dead_rank_is_named),
