@@ -10,6 +10,11 @@
 /* A peer that is silent for that part of the deadline does not only answer
  * late: several answers in a row are missing. */
 #define AWAY_PART 4
+/* A query goes out after an interval and one of so many parts of a quarter of
+ * it. */
+#define SPREAD_PARTS 16
+/* An odd number whose bits are as good as random: 2^64 by the golden ratio. */
+#define MIXER ((uint64_t)0x9e3779b97f4a7c15)
 
 void liveness_rest(struct liveness *peer)
 {
@@ -40,21 +45,34 @@ static void choose_interval(struct liveness *peer, bool urgent,
 			MIN(peer->query_interval_ns, LIVENESS_QUERY_NS_MAX);
 }
 
-bool liveness_wants_query(struct liveness *peer, bool urgent, uint64_t first_ns,
-			  uint64_t deadline_ns, uint64_t now_ns,
-			  uint64_t *until_ns)
+/* The end of the interval that began at from_ns, and a part of it more that
+ * differs from peer to peer and from query to query.  It is one of a few parts,
+ * so that a rank that waits for thousands wakes up as few times. */
+static uint64_t due_ns(const struct liveness *peer, unsigned number,
+		       uint64_t from_ns)
+{
+	uint64_t drawn = (from_ns ^ (uint64_t)number << 32) * MIXER;
+
+	drawn = (drawn ^ drawn >> 32) * MIXER >> 32;
+	return from_ns + peer->query_interval_ns +
+	       drawn % SPREAD_PARTS * peer->query_interval_ns /
+		       (4 * SPREAD_PARTS);
+}
+
+bool liveness_wants_query(struct liveness *peer, unsigned number, bool urgent,
+			  uint64_t first_ns, uint64_t deadline_ns,
+			  uint64_t now_ns, uint64_t *until_ns)
 {
 	uint64_t since_ns = MAX(peer->progress_ns, peer->waiting_since_ns);
 
 	choose_interval(peer, urgent, first_ns, deadline_ns, since_ns);
-	*until_ns =
-		MAX(since_ns, peer->last_query_ns) + peer->query_interval_ns;
+	*until_ns = due_ns(peer, number, MAX(since_ns, peer->last_query_ns));
 	if (now_ns < *until_ns)
 		return false;
 	peer->last_query_ns = now_ns;
 	peer->query_interval_ns =
 		MIN(2 * peer->query_interval_ns, LIVENESS_QUERY_NS_MAX);
-	*until_ns = now_ns + peer->query_interval_ns;
+	*until_ns = due_ns(peer, number, now_ns);
 	return true;
 }
 

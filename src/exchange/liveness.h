@@ -6,8 +6,11 @@
  *
  * A query is a STATUS that asks for one in return.  The first goes out when a
  * peer that we wait for has been silent for a while; the time to the next one
- * doubles.  Over a transport that loses nothing, ranks tell from time to time
- * that they are alive, and nothing is queried.
+ * doubles.  Each time is drawn from an interval and a quarter more: if a rank
+ * asked all others at the same moments, a socket with room for a few answers
+ * would drop those of the same ranks each time.  Over a transport that loses
+ * nothing, ranks tell from time to time that they are alive, and nothing is
+ * queried.
  *
  * A peer that answers may still not get on: what it says that it has sent never
  * comes, or it takes nothing of what was sent to it, as behind a link that
@@ -23,7 +26,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The longest time between two queries that are urgent. */
+/* The longest interval between two queries that are urgent. */
 #define LIVENESS_QUERY_NS_MAX ((uint64_t)64000000)
 
 struct liveness {
@@ -70,13 +73,13 @@ void liveness_rest(struct liveness *peer);
 bool liveness_is_lost(struct liveness *peer, uint64_t deadline_ns,
 		      uint64_t now_ns);
 
-/* The peer is waited for, and not lost: is a query to be sent now?  urgent: a
- * lost STATUS may keep something from us; else it is just not the peer's turn.
- * first_ns: when to send the first urgent query.  *until_ns: when to look
- * again. */
-bool liveness_wants_query(struct liveness *peer, bool urgent, uint64_t first_ns,
-			  uint64_t deadline_ns, uint64_t now_ns,
-			  uint64_t *until_ns);
+/* The peer, which has that number, is waited for, and not lost: is a query to
+ * be sent now?  urgent: a lost STATUS may keep something from us; else it is
+ * just not the peer's turn.  first_ns: when to send the first urgent query.
+ * *until_ns: when to look again. */
+bool liveness_wants_query(struct liveness *peer, unsigned number, bool urgent,
+			  uint64_t first_ns, uint64_t deadline_ns,
+			  uint64_t now_ns, uint64_t *until_ns);
 
 /*
  * True if the peer has owed us something for the deadline, has answered all the

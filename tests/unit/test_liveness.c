@@ -12,6 +12,9 @@
 
 #define MS ((uint64_t)1000000)
 #define FIRST_NS MS
+#define NUMBER 3
+#define PEERS 64
+#define TRIES 12
 #define DEADLINE_NS (1600 * MS)
 
 static uint64_t until_ns;
@@ -22,10 +25,17 @@ static enum step wait_at(struct liveness *peer, bool urgent, uint64_t now_ns)
 {
 	if (liveness_is_lost(peer, DEADLINE_NS, now_ns))
 		return LOST;
-	return liveness_wants_query(peer, urgent, FIRST_NS, DEADLINE_NS, now_ns,
-				    &until_ns)
+	return liveness_wants_query(peer, NUMBER, urgent, FIRST_NS, DEADLINE_NS,
+				    now_ns, &until_ns)
 		       ? QUERY
 		       : WAIT;
+}
+
+/* The next query is due after the interval, and up to a quarter of it. */
+static void check_until(uint64_t from_ns, uint64_t interval_ns)
+{
+	assert_in_range(until_ns, from_ns + interval_ns,
+			from_ns + interval_ns * 5 / 4);
 }
 
 /* After 1 ms, then 2, 4, ... ms later, at most every 64 ms. */
@@ -39,10 +49,52 @@ static void liveness__urgent_queries_double(void **state)
 	peer.heard_ns = now_ns;
 	assert_int_equal(wait_at(&peer, true, now_ns), WAIT);
 	for (size_t i = 0; i < sizeof(after_ms) / sizeof(after_ms[0]); i++) {
-		assert_int_equal(until_ns, now_ns + after_ms[i] * MS);
+		check_until(now_ns, after_ms[i] * MS);
 		assert_int_equal(wait_at(&peer, true, until_ns - 1), WAIT);
-		now_ns += after_ms[i] * MS;
+		now_ns = until_ns;
 		assert_int_equal(wait_at(&peer, true, now_ns), QUERY);
+	}
+}
+
+/* When each query goes to a peer that never answers. */
+static void query(unsigned number, uint64_t times_ns[TRIES])
+{
+	struct liveness peer = { 0 };
+	uint64_t now_ns = 1000 * MS;
+
+	for (unsigned i = 0; i < TRIES;)
+		if (liveness_is_lost(&peer, UINT64_MAX / 2, now_ns))
+			fail();
+		else if (liveness_wants_query(&peer, number, true, FIRST_NS,
+					      DEADLINE_NS, now_ns, &until_ns))
+			times_ns[i++] = now_ns;
+		else
+			now_ns = until_ns;
+}
+
+/* Few peers are asked at one moment, and no two again and again. */
+static void liveness__queries_are_spread(void **state)
+{
+	static uint64_t times_ns[PEERS][TRIES];
+
+	(void)state;
+	for (unsigned peer = 0; peer < PEERS; peer++)
+		query(peer, times_ns[peer]);
+	for (unsigned peer = 0; peer < PEERS; peer++) {
+		unsigned together[TRIES] = { 0 };
+
+		for (unsigned other = 0; other < PEERS; other++) {
+			unsigned times = 0;
+
+			for (unsigned i = 0; i < TRIES; i++)
+				if (times_ns[peer][i] == times_ns[other][i]) {
+					together[i]++;
+					times++;
+				}
+			assert_true(peer == other || times < TRIES / 2);
+		}
+		for (unsigned i = 0; i < TRIES; i++)
+			assert_in_range(together[i], 1, PEERS / 4);
 	}
 }
 
@@ -62,13 +114,13 @@ static void liveness__progress_begins_anew(void **state)
 	}
 	peer.heard_ns = now_ns + 1;
 	assert_int_equal(wait_at(&peer, true, now_ns + 2), WAIT);
-	assert_int_equal(until_ns, now_ns + 32 * MS);
+	check_until(now_ns, 32 * MS);
 	peer.progress_ns = now_ns + 3;
 	assert_int_equal(wait_at(&peer, true, now_ns + 3), WAIT);
-	assert_int_equal(until_ns, now_ns + 3 + FIRST_NS);
+	check_until(now_ns + 3, FIRST_NS);
 }
 
-/* 16 in a deadline. */
+/* 16 in a deadline, at most. */
 static void liveness__keep_alive_queries(void **state)
 {
 	struct liveness peer = { 0 };
@@ -77,7 +129,7 @@ static void liveness__keep_alive_queries(void **state)
 	(void)state;
 	peer.heard_ns = now_ns;
 	assert_int_equal(wait_at(&peer, false, now_ns), WAIT);
-	assert_int_equal(until_ns, now_ns + 100 * MS);
+	check_until(now_ns, 100 * MS);
 	assert_int_equal(wait_at(&peer, false, until_ns), QUERY);
 }
 
@@ -177,6 +229,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(liveness__urgent_queries_double),
+		cmocka_unit_test(liveness__queries_are_spread),
 		cmocka_unit_test(liveness__progress_begins_anew),
 		cmocka_unit_test(liveness__keep_alive_queries),
 		cmocka_unit_test(liveness__deadline),

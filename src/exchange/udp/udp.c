@@ -151,7 +151,7 @@ static uint64_t watch(struct exchange *exchange, unsigned node, uint64_t now_ns)
 	struct udp *x = udp_of(exchange);
 	uint64_t until_ns;
 
-	if (liveness_wants_query(&exchange->peers[node]->liveness,
+	if (liveness_wants_query(&exchange->peers[node]->liveness, node,
 				 is_urgent(x, node), first_query_ns(x, node),
 				 exchange->deadline_ns, now_ns, &until_ns))
 		udp_status_send(x, node, UDP_STATUS_QUERY);

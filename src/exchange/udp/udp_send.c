@@ -5,6 +5,10 @@
 
 #include "exchange/udp/udp_state.h"
 
+/* A receiver that looks at its debts with each query has noticed by then what
+ * was overdue. */
+#define NOTICED_NS (4 * LIVENESS_QUERY_NS_MAX)
+
 /* --- whose turn it is -------------------------------------------------------
  */
 
@@ -52,10 +56,12 @@ bool udp_send_will_tell(const struct udp *x, unsigned node)
 }
 
 /* A rank that is ready takes what comes, asks for what does not, and lets us
- * send a window more than it has, whatever it waits for.  One that has begun
- * the collective is ready when all have announced, as we have found, unless
- * another rank does not tell it so: then it has twice the time, to give that
- * one up itself. */
+ * send a window more than it has, whatever it waits for.  It notices itself at
+ * the deadline if nothing of ours comes, and its failure names the rank whose
+ * DATA is lost: it has some queries more time than the deadline for that.  One
+ * that has begun the collective is ready when all have announced, as we have
+ * found, unless another rank does not tell it so: then it has twice the time,
+ * to give that one up itself. */
 bool udp_send_is_stuck(struct udp *x, unsigned node, uint64_t now_ns)
 {
 	struct udp_peer *peer = x->peers[node];
@@ -68,7 +74,8 @@ bool udp_send_is_stuck(struct udp *x, unsigned node, uint64_t now_ns)
 		&peer->out.debt, owes,
 		heard->ready + heard->prefix_bytes + heard->grant_bytes,
 		x->base.peers[node]->liveness.heard_ns,
-		(heard->ready ? 1 : 2) * x->base.deadline_ns, now_ns);
+		(heard->ready ? 1 : 2) * x->base.deadline_ns + NOTICED_NS,
+		now_ns);
 }
 
 /*
