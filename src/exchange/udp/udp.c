@@ -18,6 +18,9 @@
 #define QUERY_NS MILLISECOND_NS
 #define QUERY_SHARED_NS (30 * MILLISECOND_NS)
 #define SHARED_NODES 16
+/* In a barrier all ranks wait for rank 0, which takes and answers a query in
+ * about this time: the first one is sent after so long for each rank. */
+#define BARRIER_QUERY_NS ((uint64_t)5000)
 /* Poll for this long before sleeping: two round trips between CPUs. */
 #define SPIN_NS ((uint64_t)30000)
 /* Enough for some lists of gaps, of which each segment may be a batch of its
@@ -139,9 +142,12 @@ static void give_up_stuck(struct udp *x, unsigned node, uint64_t now_ns)
 /* Where queues are long, an answer is under way for as long. */
 static uint64_t first_query_ns(const struct udp *x, unsigned node)
 {
-	uint64_t crowds = DIV_ROUND_UP(udp_node_count(x), SHARED_NODES);
+	uint64_t count = udp_node_count(x);
+	uint64_t crowds = DIV_ROUND_UP(count, SHARED_NODES);
 	uint64_t first_ns = x->base.spins ? QUERY_NS : QUERY_SHARED_NS * crowds;
 
+	if (exchange_awaits_phase(&x->base, node))
+		first_ns = MAX(first_ns, count * BARRIER_QUERY_NS);
 	return MAX(first_ns, MIN(2 * x->peers[node]->clock.last_round_trip_ns,
 				 LIVENESS_QUERY_NS_MAX));
 }
