@@ -424,12 +424,14 @@ def run_cluster(context, rng, given, job):
 def type_input(rng, key, before, size):
     """All corners of one type, in many records, behind the keys before."""
     corners = special_numbers(key)
+    # Records of two bytes may be counted, from 65536 of them on.
+    copies = 40 if size > 2 else 3000
     given = Input(rng, size, 0, [*before, key], False)
-    given.raw = rng.integers(0, 256, (40 * len(corners), size), np.uint8)
+    given.raw = rng.integers(0, 256, (copies * len(corners), size), np.uint8)
     for other in before:
         given.raw[:, other.offset:other.offset + other.kind] &= 1
     given.raw[:, key.offset:key.offset + key.length] = np.tile(
-        corners, (40, 1))
+        corners, (copies, 1))
     given.raw = given.raw[rng.permutation(len(given.raw))]
     return given
 
