@@ -73,21 +73,19 @@ static char *format_rounded(char buffer[FORMAT_SIZE_BYTES], uint64_t bytes,
 			    enum rounding rounding)
 {
 	static const char letters[] = "KMGTPE";
+	char digits[FORMAT_U128_BYTES], unit[] = ".0 KiB";
 	unsigned power = 1;
 	uint64_t tenths;
 
-	if (bytes < KIB) {
-		snprintf(buffer, FORMAT_SIZE_BYTES, "%u B", (unsigned)bytes);
-		return buffer;
-	}
+	if (bytes < KIB)
+		return strcat(strcpy(buffer, format_u128(digits, bytes)), " B");
 	/* Compared after rounding: 1023.96 KiB is 1.0 MiB, not 1024.0 KiB. */
 	while ((tenths = size_tenths(bytes, UINT64_C(1) << 10 * power,
 				     rounding)) >= 10240)
 		power++;
-	snprintf(buffer, FORMAT_SIZE_BYTES, "%u.%u %ciB",
-		 (unsigned)(tenths / 10), (unsigned)(tenths % 10),
-		 letters[power - 1]);
-	return buffer;
+	unit[1] = (char)('0' + tenths % 10);
+	unit[3] = letters[power - 1];
+	return strcat(strcpy(buffer, format_u128(digits, tenths / 10)), unit);
 }
 
 char *format_size(char buffer[FORMAT_SIZE_BYTES], uint64_t bytes)
@@ -241,4 +239,21 @@ void format_json_number(FILE *stream, const char *key, bool is_known,
 		fprintf(stream, ", \"%s\": %" PRId64, key, number);
 	else
 		fprintf(stream, ", \"%s\": null", key);
+}
+
+void format_add(struct format_line *line, const char *text)
+{
+	size_t room = sizeof(line->text) - 1 - line->length;
+	size_t length = MIN(strlen(text), room);
+
+	memcpy(line->text + line->length, text, length);
+	line->length += length;
+	line->text[line->length] = '\0';
+}
+
+void format_add_number(struct format_line *line, uint64_t number)
+{
+	char digits[FORMAT_U128_BYTES];
+
+	format_add(line, format_u128(digits, number));
 }

@@ -63,4 +63,20 @@ void format_json_number(FILE *stream, const char *key, bool is_known,
  * them. */
 void format_json_bytes(FILE *stream, const char *text, size_t bytes);
 
+/* --- a line ----------------------------------------------------------------
+ *
+ * This and format_size() are async-signal-safe.  A line of all zeros is empty;
+ * what has no room is cut.
+ */
+
+#define FORMAT_LINE_BYTES 240
+
+struct format_line {
+	char text[FORMAT_LINE_BYTES];
+	size_t length;
+};
+
+void format_add(struct format_line *line, const char *text);
+void format_add_number(struct format_line *line, uint64_t number);
+
 #endif /* FORMAT_H */

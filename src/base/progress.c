@@ -3,7 +3,7 @@
  */
 #include "base/progress.h"
 
-#include <stdio.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -19,19 +19,6 @@
  * the longest, and that of a terminal that does not tell its width.
  */
 #define LINE_COLUMNS 79
-
-#define LEFT_BYTES 64
-
-void progress_begin(struct progress *progress, int fd, const char *program,
-		    uint64_t total_bytes)
-{
-	progress->fd = isatty(fd) ? fd : -1;
-	progress->program = program;
-	progress->total_bytes = total_bytes;
-	progress->begin_ns = clock_now_ns();
-	atomic_init(&progress->done_bytes, 0);
-	atomic_init(&progress->next_ns, progress->begin_ns + FIRST_DRAW_NS);
-}
 
 static int line_columns(int fd)
 {
@@ -50,13 +37,14 @@ static _Atomic int drawn_fd = -1;
  */
 static void draw_line(int fd, const char *text)
 {
-	char line[LINE_COLUMNS + 3];
-	int columns = line_columns(fd);
-	int length = snprintf(line, sizeof(line), "\r%-*.*s\r", columns,
-			      columns, text);
+	char line[LINE_COLUMNS + 2];
+	size_t columns = (size_t)line_columns(fd);
 
+	memset(line, ' ', sizeof(line));
+	line[0] = line[columns + 1] = '\r';
+	memcpy(line + 1, text, MIN(strlen(text), columns));
 	/* If the terminal is gone, nothing can be done. */
-	if (write(fd, line, (size_t)length) < 0)
+	if (write(fd, line, columns + 2) < 0)
 		return;
 }
 
@@ -74,71 +62,122 @@ void progress_remove(void)
 		draw_line(fd, "");
 }
 
-/* ", 3 s left", from two minutes on ", 12 min left", or "" if nothing has been
- * done yet or the total is not known, which is 0 then. */
-static void format_left(char text[LEFT_BYTES], uint64_t done_bytes,
-			uint64_t total_bytes, uint64_t passed_ns)
+/* ", 3 s left", from two minutes on ", 12 min left", or nothing if nothing has
+ * been done yet or the total is not known, which is 0 then. */
+static void add_left(struct format_line *line, uint64_t done_bytes,
+		     uint64_t total_bytes, uint64_t passed_ns)
 {
 	double passed_s = (double)passed_ns / 1e9, left_s;
 
-	text[0] = '\0';
 	if (done_bytes == 0 || done_bytes > total_bytes)
 		return;
 	left_s = passed_s * ((double)total_bytes / (double)done_bytes - 1);
-	if (left_s < 120)
-		snprintf(text, LEFT_BYTES, ", %.0f s left", left_s);
-	else
-		snprintf(text, LEFT_BYTES, ", %.0f min left", left_s / 60);
+	format_add(line, ", ");
+	format_add_number(
+		line, (uint64_t)((left_s < 120 ? left_s : left_s / 60) + 0.5));
+	format_add(line, left_s < 120 ? " s left" : " min left");
 }
 
-void progress_format_rate(char text[PROGRESS_RATE_BYTES],
-			  struct progress_rate *rate, uint64_t done_bytes,
-			  uint64_t total_bytes, uint64_t now_ns)
+void progress_add_rate(struct format_line *line, struct progress_rate *rate,
+		       uint64_t done_bytes, uint64_t total_bytes,
+		       uint64_t now_ns)
 {
-	char size[FORMAT_SIZE_BYTES], left[LEFT_BYTES];
+	char size[FORMAT_SIZE_BYTES];
 	uint64_t bytes = MAX(done_bytes, rate->last_bytes) - rate->last_bytes;
 
 	if (rate->begin_ns == 0)
-		rate->begin_ns = rate->last_ns = now_ns - NS_PER_S;
-	format_left(left, done_bytes, total_bytes, now_ns - rate->begin_ns);
-	format_size(size, (uint64_t)((double)bytes * 1e9 /
-				     (double)MAX(1, now_ns - rate->last_ns)));
-	snprintf(text, PROGRESS_RATE_BYTES, "%s/s%s", size, left);
+		rate->begin_ns = rate->last_ns = answer_begin_ns() > 0
+							 ? answer_begin_ns()
+							 : now_ns - NS_PER_S;
+	format_add(line,
+		   format_size(
+			   size,
+			   (uint64_t)((double)bytes * 1e9 /
+				      (double)MAX(1, now_ns - rate->last_ns))));
+	format_add(line, "/s");
+	add_left(line, done_bytes, total_bytes, now_ns - rate->begin_ns);
 	rate->last_ns = now_ns;
 	rate->last_bytes += bytes;
 }
 
-/* "45%, 430.2 MiB of 953.7 MiB", or "430.2 MiB" of an unknown total. */
-static void format_done(char *text, size_t text_bytes,
-			const struct progress *progress, uint64_t done_bytes)
+void progress_add_done(struct format_line *line, uint64_t done_bytes,
+		       uint64_t total_bytes)
 {
-	char done[FORMAT_SIZE_BYTES], total[FORMAT_SIZE_BYTES];
+	char size[FORMAT_SIZE_BYTES];
 	unsigned __int128 scaled = (unsigned __int128)done_bytes * 100;
 
-	if (progress->total_bytes == 0)
-		snprintf(text, text_bytes, "%s", format_size(done, done_bytes));
-	else
-		snprintf(text, text_bytes, "%u%%, %s of %s",
-			 (unsigned)(scaled / progress->total_bytes),
-			 format_size(done, done_bytes),
-			 format_size(total, progress->total_bytes));
+	if (total_bytes > 0) {
+		format_add_number(line, (uint64_t)(scaled / total_bytes));
+		format_add(line, "%, ");
+	}
+	format_add(line, format_size(size, done_bytes));
+	if (total_bytes > 0) {
+		format_add(line, " of ");
+		format_add(line, format_size(size, total_bytes));
+	}
 }
 
-static void draw_state(struct progress *progress, uint64_t done_bytes,
-		       uint64_t now_ns)
+void progress_add_part(struct format_line *line, const char *phase,
+		       uint64_t part, uint64_t whole, uint64_t bytes)
+{
+	double done = (double)MIN(part, whole) / (double)MAX(1, whole);
+
+	format_add(line, phase);
+	format_add(line, ": ");
+	progress_add_done(line, (uint64_t)(done * (double)bytes), bytes);
+}
+
+static void add_state(const struct progress *progress, struct format_line *line,
+		      uint64_t done_bytes, uint64_t now_ns)
 {
 	struct progress_rate whole = {
 		.begin_ns = progress->begin_ns,
 		.last_ns = progress->begin_ns,
 	};
-	char rate[PROGRESS_RATE_BYTES], done[80], text[240];
 
-	format_done(done, sizeof(done), progress, done_bytes);
-	progress_format_rate(rate, &whole, done_bytes, progress->total_bytes,
-			     now_ns);
-	snprintf(text, sizeof(text), "%s: %s, %s", progress->program, done,
-		 rate);
-	progress_draw(progress->fd, text);
+	progress_add_done(line, done_bytes, progress->total_bytes);
+	format_add(line, ", ");
+	progress_add_rate(line, &whole, done_bytes, progress->total_bytes,
+			  now_ns);
+}
+
+static bool tell(void *context, struct format_line *line)
+{
+	const struct progress *progress = context;
+
+	add_state(progress, line, atomic_load(&progress->done_bytes),
+		  clock_now_ns());
+	return true;
+}
+
+void progress_begin(struct progress *progress, int fd, const char *program,
+		    uint64_t total_bytes)
+{
+	progress->fd = isatty(fd) ? fd : -1;
+	progress->program = program;
+	progress->total_bytes = total_bytes;
+	progress->begin_ns = clock_now_ns();
+	atomic_init(&progress->done_bytes, 0);
+	atomic_init(&progress->next_ns, progress->begin_ns + FIRST_DRAW_NS);
+	progress->answer = (struct answer){ tell, progress };
+	answer_by(&progress->answer);
+}
+
+void progress_end(void)
+{
+	answer_phase("finishing");
+	progress_remove();
+}
+
+static void draw_state(struct progress *progress, uint64_t done_bytes,
+		       uint64_t now_ns)
+{
+	struct format_line line = { .length = 0 };
+
+	format_add(&line, progress->program);
+	format_add(&line, ": ");
+	add_state(progress, &line, done_bytes, now_ns);
+	progress_draw(progress->fd, line.text);
 }
 
 void progress_add(struct progress *progress, uint64_t bytes)

@@ -8,12 +8,38 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/answer.h"
 #include "base/clock.h"
+#include "base/progress.h"
 #include "cluster/cluster_state.h"
 #include "cluster/collective/cluster_trace.h"
 #include "sort/sort_setup.h"
 
 /* --- a pass over the input ------------------------------------------------ */
+
+/* An answer_fn, of a sort in memory: the main thread drives it. */
+static bool tell(void *context, struct format_line *line)
+{
+	const struct cluster *cluster = context;
+	const struct orderer *orderer = &cluster->orderer;
+	const struct chunk_range *range = &orderer->range;
+	uint64_t size = cluster->sort_config->shape.size;
+
+	if (cluster->is_passing)
+		progress_add_part(line, "input",
+				  atomic_load(&cluster->bucketing.next_record),
+				  cluster->input.record_count,
+				  cluster->input.record_count * size);
+	else if (cluster->receive.orders)
+		progress_add_part(line, "exchange and output",
+				  atomic_load(&orderer->gathered_chunks),
+				  range->chunk_count,
+				  range->chunk_count *
+					  range->sink->chunk_bytes);
+	else
+		format_add(line, "exchange");
+	return true;
+}
 
 static void begin_bucketing(struct cluster *cluster)
 {
@@ -49,7 +75,9 @@ static int pass(struct cluster *cluster, bool resident, bool partition)
 {
 	cluster->pass_resident = resident;
 	cluster->pass_partition = partition;
+	cluster->is_passing = true;
 	thread_pool_run(&cluster->pool, pass_worker, cluster);
+	cluster->is_passing = false;
 	return first_failure_get(&cluster->first_failure, cluster->failure);
 }
 
@@ -339,17 +367,20 @@ static int agree_on_end(struct cluster *cluster)
 
 static int sort_together(struct cluster *cluster)
 {
+	const struct answer answer = { tell, cluster };
 	uint64_t begin_ns = clock_now_ns();
 	int error = cluster_join(cluster);
 
 	cluster_add_ns(cluster, CLUSTER_JOIN_NS, &begin_ns);
 	if (error == 0) {
 		begin_bucketing(cluster);
+		answer_by(&answer);
 		error = cluster->agreement.is_external
 				? sort_externally(cluster)
 				: sort_share(cluster);
 	}
 	stop_workers(cluster, error);
+	answer_phase("finishing");
 	if (error == 0)
 		error = commit(cluster);
 	return error ? error : agree_on_end(cluster);

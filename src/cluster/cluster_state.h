@@ -181,6 +181,7 @@ struct cluster {
 	struct splitters splitters;
 	/* What a pass over the input does, from before the other workers begin
 	 * the pass. */
+	bool is_passing; /* over the input */
 	bool pass_resident, pass_partition;
 	struct first_failure first_failure; /* any worker */
 	struct sort_trace trace;

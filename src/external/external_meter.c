@@ -9,6 +9,8 @@
  * rest within 0.8 to 1.25 of it (results/NOTES.md). */
 #define RATES_NS 2000000000u
 
+static answer_fn tell;
+
 /* --- how far a pass has come ---------------------------------------------- */
 
 /* Threads, or queues of the kernel's, with which the work of a stage is done at
@@ -150,6 +152,11 @@ void external_begin_pass(struct external *external, enum external_pass pass)
 	meter->pass = pass;
 	meter->pass_begin_ns = clock_now_ns();
 	meter->last = look(external);
+	meter->last_ns = meter->pass_begin_ns;
+	if (external->config->answer) {
+		meter->answer = (struct answer){ tell, external };
+		answer_by(&meter->answer);
+	}
 	set_queues(external, &meter->tables[pass]);
 	count = list_teams(external, teams);
 	for (unsigned t = 0; t < count; t++)
@@ -362,9 +369,9 @@ static void set_rates(struct external *external, uint64_t now_ns)
 	count_elapsed(meter, moved, now_ns);
 }
 
-static void tell_progress(struct external *external, uint64_t now_ns)
+static struct external_progress find_progress(struct external *external,
+					      uint64_t now_ns)
 {
-	const struct external_config *config = external->config;
 	struct external_meter *meter = &external->meter;
 	const struct external_pace pace = look(external);
 	uint64_t passed_ns = now_ns - meter->last_ns;
@@ -384,19 +391,36 @@ static void tell_progress(struct external *external, uint64_t now_ns)
 		estimate_stream(external, pace.read_bytes, &progress);
 	else
 		estimate(meter, pace.read_bytes, &progress);
-	config->progress(config->progress_context, &progress);
+	return progress;
+}
+
+/* An answer_fn. */
+static bool tell(void *context, struct format_line *line)
+{
+	struct external *external = context;
+	struct external_meter *meter = &external->meter;
+	struct external_progress progress;
+
+	atomic_store(&meter->is_asked, true);
+	if (atomic_flag_test_and_set(&meter->is_busy))
+		return false;
+	atomic_store(&meter->is_asked, false);
+	progress = find_progress(external, clock_now_ns());
+	external->config->answer(&progress, line);
+	atomic_flag_clear(&meter->is_busy);
+	return true;
 }
 
 /* The caller has the meter. */
 static void serve(struct external *external)
 {
+	const struct external_config *config = external->config;
 	struct external_meter *meter = &external->meter;
+	struct external_progress progress;
 	uint64_t now_ns = clock_now_ns();
 
-	if (meter->next_ns == 0) {
+	if (meter->next_ns == 0)
 		meter->next_ns = now_ns + PROGRESS_NS;
-		meter->last_ns = now_ns;
-	}
 	if (now_ns < meter->next_ns)
 		return;
 	meter->next_ns = now_ns + PROGRESS_NS;
@@ -408,8 +432,10 @@ static void serve(struct external *external)
 	    external->reading.kind != READING_STREAMS &&
 	    meter->pass == EXTERNAL_RUNS && spilled_bytes(external) > 0)
 		set_rates(external, now_ns);
-	if (external->config->progress)
-		tell_progress(external, now_ns);
+	if (!config->progress)
+		return;
+	progress = find_progress(external, now_ns);
+	config->progress(config->progress_context, &progress);
 }
 
 void external_serve(void *context)
@@ -421,7 +447,9 @@ void external_serve(void *context)
 					      memory_order_acquire))
 		return;
 	serve(external);
-	atomic_flag_clear_explicit(&meter->is_busy, memory_order_release);
+	atomic_flag_clear(&meter->is_busy);
+	if (atomic_load(&meter->is_asked))
+		answer_now();
 }
 
 void external_serve_output(void *context, unsigned worker, uint64_t bytes)

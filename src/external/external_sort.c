@@ -477,6 +477,7 @@ void external_close(struct external *external)
 {
 	struct arena own = external->own;
 
+	answer_phase("finishing");
 	thread_pool_stop(&external->ordering.pool);
 	thread_pool_stop(&external->leaders);
 	reading_close(&external->reading);

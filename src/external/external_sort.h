@@ -66,6 +66,7 @@
 #define EXTERNAL_SORT_H
 
 #include "base/failure.h"
+#include "base/format.h"
 #include "base/stage.h"
 #include "external/runs/codec.h"
 #include "external/plan/codec_choice.h"
@@ -87,6 +88,10 @@ struct external_progress {
 
 typedef void external_progress_fn(void *context,
 				  const struct external_progress *progress);
+
+/* Adds to a line what answers SIGUSR1 (answer.h): async-signal-safe. */
+typedef void external_answer_fn(const struct external_progress *progress,
+				struct format_line *line);
 
 struct external_config {
 	const struct sorter_config *sort;
@@ -114,6 +119,7 @@ struct external_config {
 	/* What one thread calls about once a second, or NULL. */
 	external_progress_fn *progress;
 	void *progress_context;
+	external_answer_fn *answer; /* or NULL: no words for it */
 };
 
 /* What a pass has taken.  A stage of no units was not there.  STAGE_ORDER,

@@ -17,6 +17,7 @@
 #ifndef EXTERNAL_STATE_H
 #define EXTERNAL_STATE_H
 
+#include "base/answer.h"
 #include "external/external_request.h"
 #include "external/external_sort.h"
 #include "external/ranks/kept_runs.h"
@@ -54,8 +55,11 @@ struct external_meter {
 	/* What is in the output, where the last pass merges no runs. */
 	_Atomic uint64_t output_bytes;
 
-	/* Worker 0 of a team, one at a time. */
+	/* Worker 0 of a team, or the main thread in a signal's handler, one at
+	 * a time. */
 	atomic_flag is_busy;
+	_Atomic bool is_asked; /* the one that is at it answers, too */
+	struct answer answer;
 	uint64_t next_ns; /* tell progress no earlier */
 	uint64_t last_ns;
 	struct external_pace last;

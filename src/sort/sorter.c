@@ -7,7 +7,9 @@
 #include <errno.h>
 #include <sched.h>
 
+#include "base/answer.h"
 #include "base/clock.h"
+#include "base/progress.h"
 #include "io/input/input_reader.h"
 #include "sort/bucketing.h"
 #include "sort/key_probe.h"
@@ -27,6 +29,8 @@ struct sort_way {
 	void (*run)(struct sorter *sorter, unsigned worker);
 	void (*fill_result)(const struct sorter *sorter,
 			    struct sorter_result *result);
+	/* Add how far the output is. */
+	void (*tell)(const struct sorter *sorter, struct format_line *line);
 };
 
 struct sorter {
@@ -404,8 +408,18 @@ static void tell_entries(const struct sorter *sorter,
 	result->checksum = orderer_checksum(&sorter->orderer);
 }
 
+static void answer_entries(const struct sorter *sorter,
+			   struct format_line *line)
+{
+	const struct orderer *orderer = &sorter->orderer;
+
+	progress_add_part(
+		line, "output", atomic_load(&orderer->gathered_chunks),
+		orderer->range.chunk_count, sorter->result->size_bytes);
+}
+
 static const struct sort_way by_entries = { lay_out_entries, run_by_entries,
-					    tell_entries };
+					    tell_entries, answer_entries };
 
 /* --- by counts -------------------------------------------------------------
  */
@@ -460,8 +474,17 @@ static void tell_counts(const struct sorter *sorter,
 		result->checksum = record_counts_checksum(&sorter->counts);
 }
 
+static void answer_counts(const struct sorter *sorter, struct format_line *line)
+{
+	const struct counted_output *output = &sorter->counted_output;
+
+	progress_add_part(line, "output", atomic_load(&output->next_chunk),
+			  output->range.chunk_count,
+			  sorter->result->size_bytes);
+}
+
 static const struct sort_way by_counts = { lay_out_counts, run_by_counts,
-					   tell_counts };
+					   tell_counts, answer_counts };
 
 /* --- opening ---------------------------------------------------------------
  */
@@ -573,12 +596,29 @@ static void run_worker(void *context, unsigned worker)
 	sorter->way->run(sorter, worker);
 }
 
+/* An answer_fn: the main thread is worker 0, which writes bucketed_ns. */
+static bool tell(void *context, struct format_line *line)
+{
+	const struct sorter *sorter = context;
+	const struct sorter_result *result = sorter->result;
+
+	if (result->bucketed_ns == result->prepared_ns)
+		progress_add_part(line, "input",
+				  atomic_load(&sorter->bucketing.next_record),
+				  result->record_count, result->size_bytes);
+	else
+		sorter->way->tell(sorter, line);
+	return true;
+}
+
 static int run_pool(struct sorter *sorter, struct failure *failure)
 {
+	const struct answer answer = { tell, sorter };
 	struct sorter_result *result = sorter->result;
 
 	result->prepared_ns = clock_now_ns();
 	result->bucketed_ns = result->prepared_ns;
+	answer_by(&answer);
 	if (sorter->input.record_count > 0)
 		thread_pool_run_last(&sorter->pool, run_worker, sorter);
 	else
@@ -586,6 +626,7 @@ static int run_pool(struct sorter *sorter, struct failure *failure)
 	result->ordered_ns = sorter->input.record_count > 0
 				     ? clock_now_ns()
 				     : result->bucketed_ns;
+	answer_phase("finishing");
 	return first_failure_get(&sorter->failure, failure);
 }
 

@@ -211,7 +211,7 @@ plan_memory()
 # expect_near BYTES WANTED: by some percent
 expect_near()
 {
-	if [ "$1" -lt $(($2 / 100 * 97)) ] || [ "$1" -gt $(($2 / 100 * 103)) ]
+	if [ "$1" -lt $(($2 * 97 / 100)) ] || [ "$1" -gt $(($2 * 103 / 100)) ]
 	then
 		fail "$1 instead of about $2"
 	fi
@@ -230,10 +230,10 @@ case_memory_part()
 	expect_near "$half" $((240 << 20))
 	for part in 10 25 100; do
 		plan_memory -S "$part%"
-		expect_near "$bytes" $((half / 50 * part))
+		expect_near "$bytes" $((half * part / 50))
 	done
 	plan_memory
-	expect_near "$bytes" $((half / 50 * 75))
+	expect_near "$bytes" $((half * 75 / 50))
 	run_tested in -o out --io=direct --threads=1 -S 1% \
 		--record-size=8388608 --key=0:1
 	[ "$status" = 5 ] || fail "status $status"

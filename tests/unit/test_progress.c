@@ -257,7 +257,7 @@ static void progress_add__from_threads(void **state)
 	assert_in_range(returns, 2, 2 * 11);
 }
 
-static void progress_format_rate__examples(void **state)
+static void progress_add_rate__examples(void **state)
 {
 	static const struct {
 		uint64_t done, total, passed_ns;
@@ -278,31 +278,36 @@ static void progress_format_rate__examples(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(examples); i++) {
 		struct progress_rate rate = { .begin_ns = MS, .last_ns = MS };
-		char text[PROGRESS_RATE_BYTES];
+		struct format_line line = { .length = 0 };
 
-		progress_format_rate(text, &rate, examples[i].done,
-				     examples[i].total,
-				     MS + examples[i].passed_ns);
-		assert_string_equal(text, examples[i].text);
+		progress_add_rate(&line, &rate, examples[i].done,
+				  examples[i].total,
+				  MS + examples[i].passed_ns);
+		assert_string_equal(line.text, examples[i].text);
 	}
+}
+
+static const char *rate_text(struct progress_rate *rate, uint64_t done_bytes,
+			     uint64_t now_ns)
+{
+	static struct format_line line;
+
+	line = (struct format_line){ .length = 0 };
+	progress_add_rate(&line, rate, done_bytes, 0, now_ns);
+	return line.text;
 }
 
 /* The first call takes the second before it for the time since the begin; a
  * rank may tell less than it has told before. */
-static void progress_format_rate__since_the_last_call(void **state)
+static void progress_add_rate__since_the_last_call(void **state)
 {
 	struct progress_rate rate = { 0 };
-	char text[PROGRESS_RATE_BYTES];
 
 	(void)state;
-	progress_format_rate(text, &rate, 3 * KIB, 0, 10000 * MS);
-	assert_string_equal(text, "3.0 KiB/s");
-	progress_format_rate(text, &rate, 7 * KIB, 0, 12000 * MS);
-	assert_string_equal(text, "2.0 KiB/s");
-	progress_format_rate(text, &rate, 6 * KIB, 0, 13000 * MS);
-	assert_string_equal(text, "0 B/s");
-	progress_format_rate(text, &rate, 8 * KIB, 0, 14000 * MS);
-	assert_string_equal(text, "1.0 KiB/s");
+	assert_string_equal(rate_text(&rate, 3 * KIB, 10000 * MS), "3.0 KiB/s");
+	assert_string_equal(rate_text(&rate, 7 * KIB, 12000 * MS), "2.0 KiB/s");
+	assert_string_equal(rate_text(&rate, 6 * KIB, 13000 * MS), "0 B/s");
+	assert_string_equal(rate_text(&rate, 8 * KIB, 14000 * MS), "1.0 KiB/s");
 }
 
 int main(void)
@@ -318,8 +323,8 @@ int main(void)
 		cmocka_unit_test(progress__silent_if_no_terminal),
 		cmocka_unit_test(progress_remove__nothing_was_drawn),
 		cmocka_unit_test(progress_add__from_threads),
-		cmocka_unit_test(progress_format_rate__examples),
-		cmocka_unit_test(progress_format_rate__since_the_last_call),
+		cmocka_unit_test(progress_add_rate__examples),
+		cmocka_unit_test(progress_add_rate__since_the_last_call),
 	};
 
 	return cmocka_run_group_tests(tests, open_terminal, close_terminal);

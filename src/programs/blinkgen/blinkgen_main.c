@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/answer.h"
 #include "base/base.h"
 #include "base/cpu.h"
 #include "base/failure.h"
@@ -296,7 +297,7 @@ static int run_threads(struct generation *g, u128 *checksum,
 		return ret;
 	begin_progress(g);
 	thread_pool_run_last(&pool, make_blocks, g);
-	progress_remove();
+	progress_end();
 	for (unsigned i = 0; i < count; i++)
 		*checksum += g->members[i].checksum;
 	return 0;
@@ -409,6 +410,7 @@ int main(int argc, char **argv)
 	u128 checksum = 0;
 	int ret;
 
+	answer_begin("blinkgen");
 	log_init("blinkgen");
 	options_begin(&options.reader, entries, ARRAY_LEN(entries),
 		      argv + (argc > 0));

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/answer.h"
 #include "base/argument_file.h"
 #include "base/base.h"
 #include "base/clock.h"
@@ -420,6 +421,7 @@ static int sort_beyond_memory(struct options *options,
 	result->place = SORT_BEYOND_MEMORY;
 	external->sort = &options->config;
 	external->in_memory_bytes = result->memory_bytes;
+	external->answer = external_report_answer;
 	external_options_complete(
 		&options->external,
 		output_options_neighbour(&options->config,
@@ -584,6 +586,7 @@ static int take_rank(void *context, const struct rank *rank,
 	int error = fill_paths(rank, (const char **)options->reader.operands,
 			       config->input_count, failure);
 
+	answer_set_rank(rank->rank);
 	take_memory_part(options, rank->machine_count);
 	if (error == 0)
 		error = fill_paths(rank, options->outputs.paths,
@@ -610,6 +613,7 @@ static int sort_together(struct options *options, struct mpi_report *mpi,
 	bool json = options_given(&options->reader, OPTION_JSON);
 	int error;
 
+	options->external.config.answer = external_report_answer;
 	cluster->external = &options->external.config;
 	cluster->take_rank = take_rank;
 	cluster->rank_context = options;
@@ -722,6 +726,7 @@ int main(int argc, char **argv)
 	struct failure failure = { .status = EXIT_DONE };
 	int ret;
 
+	answer_begin(program_name());
 	log_init(program_name());
 	if (argument_file_expand(&argc, &argv, &failure) < 0)
 		return log_failure(&failure);

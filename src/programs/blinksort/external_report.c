@@ -184,36 +184,47 @@ void external_report_json(const struct external_result *result)
 
 /* "45%", or "430.2 MiB" of an unknown total: with both, the line would be wider
  * than a terminal. */
-static void format_moved(char *text, size_t text_bytes,
-			 const struct external_progress *progress)
+static void add_moved(struct format_line *line,
+		      const struct external_progress *progress)
 {
-	char moved[FORMAT_SIZE_BYTES];
+	double part = (double)progress->moved_bytes /
+		      (double)MAX(1, progress->total_bytes);
 
-	if (progress->total_bytes == 0)
-		snprintf(text, text_bytes, "%s",
-			 format_size(moved, progress->moved_bytes));
-	else
-		snprintf(text, text_bytes, "%.0f%%",
-			 100.0 * (double)progress->moved_bytes /
-				 (double)progress->total_bytes);
+	if (progress->total_bytes == 0) {
+		progress_add_done(line, progress->moved_bytes, 0);
+		return;
+	}
+	format_add_number(line, (uint64_t)(100 * part + 0.5));
+	format_add(line, "%");
+}
+
+void external_report_answer(const struct external_progress *progress,
+			    struct format_line *line)
+{
+	static struct progress_rate state;
+	bool is_stream =
+		progress->pass == EXTERNAL_RUNS && progress->total_bytes == 0;
+
+	format_add(line, external_pass_name(progress->pass));
+	format_add(line, ": ");
+	add_moved(line, progress);
+	format_add(line, ", ");
+	progress_add_rate(line, &state, progress->moved_bytes,
+			  progress->total_bytes, clock_now_ns());
+	format_add(line, is_stream ? "; waits: input " : "; waits: disk ");
+	format_add_number(line, progress->wait_disk_percent);
+	format_add(line, "%, memory ");
+	format_add_number(line, progress->wait_memory_percent);
+	format_add(line, "%");
 }
 
 void external_report_progress(void *context,
 			      const struct external_progress *progress)
 {
-	static struct progress_rate state;
-	char moved[64], rate[PROGRESS_RATE_BYTES], text[240];
-	bool is_stream =
-		progress->pass == EXTERNAL_RUNS && progress->total_bytes == 0;
+	struct format_line line = { .length = 0 };
 
 	(void)context;
-	format_moved(moved, sizeof(moved), progress);
-	progress_format_rate(rate, &state, progress->moved_bytes,
-			     progress->total_bytes, clock_now_ns());
-	snprintf(text, sizeof(text),
-		 "blinksort: %s: %s, %s; waits: %s %u%%, memory %u%%",
-		 external_pass_name(progress->pass), moved, rate,
-		 is_stream ? "input" : "disk", progress->wait_disk_percent,
-		 progress->wait_memory_percent);
-	progress_draw(STDERR_FILENO, text);
+	format_add(&line, "blinksort: ");
+	external_report_answer(progress, &line);
+	progress_draw(STDERR_FILENO, line.text);
 }

@@ -70,30 +70,44 @@ static void draw(const char *text, uint64_t begin_ns, uint64_t now_ns)
 	}
 }
 
+/* "45%" */
+static void add_percent(struct format_line *line, double part)
+{
+	format_add_number(line, (uint64_t)(100 * part + 0.5));
+	format_add(line, "%");
+}
+
 void rank_report_progress(void *context, const struct external_progress *ranks,
 			  unsigned rank_count)
 {
 	static struct progress_rate state;
 	const struct whole whole = add_up(ranks, rank_count);
 	const struct external_progress *last = &ranks[whole.last];
-	char rate[PROGRESS_RATE_BYTES], text[240];
+	bool waits_for_disk =
+		last->wait_disk_percent >= last->wait_memory_percent;
+	struct format_line line = { .length = 0 };
 	uint64_t now_ns = clock_now_ns();
 
 	(void)context;
 	if (whole.told == 0)
 		return;
-	progress_format_rate(rate, &state, whole.moved_bytes, whole.total_bytes,
-			     now_ns);
-	snprintf(text, sizeof(text),
-		 "blinksort: %s %.0f%%, %s; last: rank %u, %.0f%%, %s %u%%",
-		 external_pass_name(whole.pass),
-		 100.0 * (double)whole.moved_bytes / (double)whole.total_bytes,
-		 rate, whole.last, 100.0 * part_of(last),
-		 last->wait_disk_percent >= last->wait_memory_percent
-			 ? "disk"
-			 : "memory",
-		 MAX(last->wait_disk_percent, last->wait_memory_percent));
-	draw(text, state.begin_ns, now_ns);
+	format_add(&line, "blinksort: ");
+	format_add(&line, external_pass_name(whole.pass));
+	format_add(&line, " ");
+	add_percent(&line,
+		    (double)whole.moved_bytes / (double)whole.total_bytes);
+	format_add(&line, ", ");
+	progress_add_rate(&line, &state, whole.moved_bytes, whole.total_bytes,
+			  now_ns);
+	format_add(&line, "; last: rank ");
+	format_add_number(&line, whole.last);
+	format_add(&line, ", ");
+	add_percent(&line, part_of(last));
+	format_add(&line, waits_for_disk ? ", disk " : ", memory ");
+	add_percent(&line,
+		    MAX(last->wait_disk_percent, last->wait_memory_percent) /
+			    100.0);
+	draw(line.text, state.begin_ns, now_ns);
 }
 
 /* --- the table -------------------------------------------------------------

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/answer.h"
 #include "base/base.h"
 #include "base/failure.h"
 #include "base/format.h"
@@ -540,6 +541,7 @@ int main(int argc, char **argv)
 	struct failure failure = { .status = EXIT_DONE };
 	int ret;
 
+	answer_begin("blinkval");
 	log_init("blinkval");
 	/* Each word may name an input.  The end of the process frees them. */
 	options.files.input_paths =

@@ -441,7 +441,7 @@ static int run_threads(struct validation *v,
 			       : v->parts.record_count *
 					 v->validator.shape.size);
 	thread_pool_run_last(&pool, check_segments, v);
-	progress_remove();
+	progress_end();
 	return first_failure_get(&v->failure, failure);
 }
 
