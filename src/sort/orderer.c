@@ -17,6 +17,12 @@
  * better. */
 #define PREFETCH_ENTRIES 384
 
+static const uint8_t *record_of(const struct orderer *orderer, uint64_t entry)
+{
+	return orderer->config.base +
+	       (entry & orderer->index_mask) * orderer->wiring.shape.size;
+}
+
 /* --- beginning -------------------------------------------------------------
  */
 
@@ -295,12 +301,37 @@ static uint64_t add_up_kept(struct orderer *orderer)
 	return start;
 }
 
+/* The first record that remains is a duplicate of one that has been brought
+ * before. */
+static void drop_first(struct orderer *orderer)
+{
+	const struct orderer_config *config = &orderer->config;
+	uint32_t bucket = 0;
+	const uint8_t *record;
+
+	while (bucket < orderer->set.bucket_count &&
+	       orderer->bucket_start[bucket] == 0)
+		bucket++;
+	if (bucket == orderer->set.bucket_count)
+		return;
+	record = record_of(
+		orderer,
+		orderer->oversized_entries[orderer->oversized_start[bucket]]);
+	if (record_compare(config->key_shape, config->last_key,
+			   record + orderer->wiring.shape.keys.begin) != 0)
+		return;
+	orderer->oversized_start[bucket]++;
+	orderer->bucket_start[bucket]--;
+}
+
 bool orderer_drop_duplicates(struct orderer *orderer, unsigned worker,
 			     uint64_t *kept_count)
 {
 	stage_resume(clock_of(orderer, worker), STAGE_FOR_TEAM);
 	if (!sort_oversized(orderer, worker))
 		return false;
+	if (orderer->config.last_key)
+		drop_first(orderer);
 	*kept_count = add_up_kept(orderer);
 	return true;
 }
@@ -343,6 +374,21 @@ static uint32_t bucket_of(const struct orderer *orderer, uint64_t record)
 			high = middle;
 	}
 	return low;
+}
+
+const uint8_t *orderer_last_record(const struct orderer *orderer)
+{
+	uint64_t count = orderer_record_count(orderer);
+	uint32_t bucket;
+
+	if (count == 0)
+		return NULL;
+	bucket = bucket_of(orderer, count - 1);
+	return record_of(
+		orderer,
+		orderer->oversized_entries[orderer->oversized_start[bucket] +
+					   count - 1 -
+					   orderer->bucket_start[bucket]]);
 }
 
 /* The part of an oversized bucket, which is in order already, that lies in the
@@ -402,12 +448,6 @@ static const uint64_t *order_chunk(struct orderer *orderer,
 		       self->entries + orderer->config.chunk_entries);
 	}
 	return first;
-}
-
-static const uint8_t *record_of(const struct orderer *orderer, uint64_t entry)
-{
-	return orderer->config.base +
-	       (entry & orderer->index_mask) * orderer->wiring.shape.size;
 }
 
 /* Sum up the records that begin in the chunk, from where they were gathered. */

@@ -59,6 +59,11 @@ struct orderer_config {
 	size_t chunk_entries;  /* what a chunk's buckets hold at most: plan.h */
 	bool sums_up;	       /* compute the checksum of all records */
 	bool drops_duplicates; /* of equal keys, only the first record stays */
+	/* Where duplicates are dropped: the key of the last record that another
+	 * orderer has brought before, whose equals do not stay, either; and the
+	 * shape of such keys (run_index.h).  NULL: there is none. */
+	const uint8_t *last_key;
+	const struct record_shape *key_shape;
 	/* Only orderer_sorted_entries() is wanted: nothing goes to a sink. */
 	bool sorts_only;
 	/* All buckets will be complete before any worker comes: none waits. */
@@ -166,6 +171,9 @@ void orderer_add_up(struct orderer *orderer, const struct bucket_set *set);
 bool orderer_drop_duplicates(struct orderer *orderer, unsigned worker,
 			     uint64_t *kept_count);
 void orderer_begin_chunks(struct orderer *orderer);
+
+/* After that: the last record that remains; NULL: none does. */
+const uint8_t *orderer_last_record(const struct orderer *orderer);
 
 /* The first ready_buckets buckets are complete; never fewer than before. */
 void orderer_set_ready(struct orderer *orderer, uint32_t ready_buckets);
