@@ -95,6 +95,29 @@ bool external_finish_sink(struct external *external, struct run_sink *run)
 	return !first_failure_stops(&external->failure);
 }
 
+void external_begin_pieces(struct external *external)
+{
+	struct external_ordering *ordering = &external->ordering;
+
+	ordering->has_last_key = false;
+	ordering->last_key = external->config->sort->unique
+				     ? external->reading.lane[0].common_key
+				     : NULL;
+}
+
+/* The piece is in order, and still in its batch. */
+static void keep_last_key(struct external *external)
+{
+	struct external_ordering *ordering = &external->ordering;
+	const uint8_t *record = orderer_last_record(&ordering->orderer);
+
+	if (!record)
+		return;
+	memcpy(ordering->last_key, record + external->request.shape.keys.begin,
+	       external->runs.index.key_shape.size);
+	ordering->has_last_key = true;
+}
+
 bool external_order(struct external *external, struct batch *batch,
 		    struct run_sink *run)
 {
@@ -109,6 +132,8 @@ bool external_order(struct external *external, struct batch *batch,
 			sink->chunk_bytes, external->request.shape.size),
 		.sums_up = !run && sort->checksum,
 		.drops_duplicates = sort->unique,
+		.last_key = ordering->has_last_key ? ordering->last_key : NULL,
+		.key_shape = &external->runs.index.key_shape,
 		.is_ready = true,
 		.first_record = run ? 0 : ordering->next_record,
 		.record_count = batch->record_count,
@@ -130,6 +155,8 @@ bool external_order(struct external *external, struct batch *batch,
 	else
 		ordering->next_record +=
 			orderer_record_count(&ordering->orderer);
+	if (ordering->last_key)
+		keep_last_key(external);
 	ordering->checksum += orderer_checksum(&ordering->orderer);
 	ordering->dropped_count += orderer_dropped_count(&ordering->orderer);
 	return true;

@@ -242,6 +242,8 @@ bool external_make_runs(struct external *external)
 	bool good;
 	int error;
 
+	if (external->config->merges_inputs)
+		return external_index_inputs(external);
 	if (external->config->ranks.gives_runs)
 		run.free_at_end = plan->batch_count;
 	external_begin_pass(external, EXTERNAL_RUNS);
@@ -368,12 +370,15 @@ static void release_pieces(struct external *external, uint32_t piece)
 	struct external_merge *merge = &external->merge;
 	const struct merge_plan *plan = &merge->plan;
 
-	for (unsigned r = 0; r < plan->run_count; r++)
-		if (!plan->index->runs[plan->first_run + r].resident)
+	for (unsigned r = 0; r < plan->run_count; r++) {
+		const struct run *run = &plan->index->runs[plan->first_run + r];
+
+		if (!run->resident && !run->file)
 			release_blocks(&external->runs,
 				       merge_plan_block(
 					       plan, merge->released_piece, r),
 				       merge_plan_block(plan, piece, r));
+	}
 	merge->released_piece = piece;
 }
 
@@ -422,6 +427,7 @@ bool external_open_pieces(struct external *external,
 	const struct piece_source_request source = {
 		.plan = &merge->plan,
 		.scratch = &external->runs.scratch,
+		.input = &external->reading.input,
 		.worker_count = external->request.worker_count,
 		.slot_bytes = slot_bytes,
 		.depth = MIN(READ_AHEAD_DEPTH_MAX,
@@ -499,17 +505,20 @@ bool external_run_merge(struct external *external, pipeline_fill_fn *fill_one,
 static bool merge_runs(struct external *external, unsigned first,
 		       unsigned count, struct run_sink *into)
 {
+	bool merges_inputs = external->config->merges_inputs;
 	const struct merge_request request = {
 		.index = &external->runs.index,
 		.first_run = first,
 		.run_count = count,
-		.unique = external->config->sort->unique,
+		.unique = external->config->sort->unique && !merges_inputs,
 		.piece_records = external->pipeline.free.first->capacity,
 		.kernel = external->config->sort->kernel,
 	};
 	bool good;
 
 	external->merge.run = into;
+	if (merges_inputs)
+		external_begin_pieces(external);
 	external_begin_pass(external, into ? EXTERNAL_MERGES : EXTERNAL_OUTPUT);
 	/* What is still being written belongs to this pass. */
 	good = external_open_pieces(external, &request) &&

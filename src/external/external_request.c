@@ -18,6 +18,21 @@
 /* No machine has more. */
 #define MEMORY_MAX ((uint64_t)1 << 52)
 
+/* A merge of input files takes so much, beside the records' entries of 8 bytes,
+ * and so much for each file: more of it makes reads larger than a disk needs.
+ */
+#define MERGE_BYTES (256 * MIB)
+#define MERGE_RUN_BYTES MIB
+#define MERGE_RUN_RECORDS 8
+
+static uint64_t merge_bytes(const struct external_request *request)
+{
+	return MERGE_BYTES + 8 * MERGE_BYTES / request->shape.size +
+	       request->input_runs *
+		       MAX(MERGE_RUN_BYTES,
+			   MERGE_RUN_RECORDS * (uint64_t)request->shape.size);
+}
+
 /* True if all scratch files are memory: they must fit there beside the sort. */
 static bool scratch_is_memory(const struct external_config *config)
 {
@@ -67,6 +82,11 @@ static void ask_memory(struct external_request *request,
 		return;
 	request->memory_bytes = MAX(1, most);
 	request->memory_source = memory.source;
+	if (request->input_runs > 0 && given == 0 &&
+	    merge_bytes(request) < most) {
+		request->memory_bytes = merge_bytes(request);
+		request->memory_source = "input";
+	}
 }
 
 void external_request_make(struct external_request *request,
@@ -80,6 +100,8 @@ void external_request_make(struct external_request *request,
 		.record_count = records,
 		.memory_bytes = config->sort->memory_bytes,
 		.may_have_fewer = config->sort->threads == 0,
+		.input_runs =
+			config->merges_inputs ? config->sort->input_count : 0,
 		.runs_max = config->runs_max,
 		.codec = config->codec,
 		.sums_up = config->sort->checksum,

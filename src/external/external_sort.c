@@ -422,6 +422,7 @@ static void fill_details(const struct external *external,
 
 	*details = (struct external_result){
 		.way = plan->way,
+		.merges_inputs = external->config->merges_inputs,
 		.lane_count = plan->lane_count,
 		.batch_count = plan->batch_count,
 		.batch_bytes = plan->batch.capacity * record_size,

@@ -102,6 +102,9 @@ struct external_config {
 	 * take files, even if none is needed in the end; but not if its records
 	 * are counted. */
 	bool scratch_is_named;
+	/* Each input file is in order: they are merged (input_runs.h), and one
+	 * that turns out not to be is refused. */
+	bool merges_inputs;
 	unsigned runs_max;  /* in one merge; 0: what memory allows */
 	struct codec codec; /* for what is spilled */
 	/* What a sort in memory would take, for a message; 0: not known. */
@@ -134,6 +137,7 @@ struct external_pass_result {
  * returned 0. */
 struct external_result {
 	enum external_way way;
+	bool merges_inputs;  /* the runs are the input files */
 	unsigned lane_count; /* devices that pass 1 read side by side */
 	unsigned batch_count;
 	uint64_t batch_bytes;	 /* records of a full batch */

@@ -7,6 +7,7 @@
  *
  *      external_sort.c   external_rank.c      a sort's life, here or of a rank
  *      external_passes.c                      input into runs, into the output
+ *      external_inputs.c                      input files as runs
  *      external_ordering.c                    a batch into order, to a sink
  *      external_meter.c                       what passes take
  *
@@ -84,6 +85,10 @@ struct external_ordering {
 	_Atomic uint64_t spilled_records; /* in whole batches, for the meter */
 	uint64_t dropped_count;
 	unsigned __int128 checksum;
+	/* Of pieces in which equal keys may lie, if duplicates are dropped: the
+	 * last key so far, in lane 0's memory for one; else NULL. */
+	uint8_t *last_key;
+	bool has_last_key;
 };
 
 /* The runs, and the scratch files that they lie in.
@@ -225,12 +230,22 @@ bool external_run_merge(struct external *external, pipeline_fill_fn *fill,
 			pipeline_empty_fn *empty, pipeline_tidy_fn *tidy,
 			void *context);
 
+/* --- external_inputs.c ---------------------------------------------------- */
+
+/* In place of pass 1, if the input files are in order: index them as runs. */
+bool external_index_inputs(struct external *external);
+
 /* --- external_ordering.c -------------------------------------------------- */
 
 /* The team's threads; memory for the orderer, whose sinks may have chunks of
  * any size. */
 int external_start_ordering(struct external *external, struct failure *failure);
 void external_lay_out_ordering(struct external *external);
+
+/* The batches that are ordered from now on are the pieces of a merge, and equal
+ * keys may lie in several of them: if duplicates are dropped, one that has the
+ * key of the last record of the pieces before is one, too. */
+void external_begin_pieces(struct external *external);
 
 /* A batch's records to the run, or, if that is NULL, to the output from
  * next_record on. */

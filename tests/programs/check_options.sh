@@ -254,10 +254,6 @@ case_of_sort()
 	local option text="keys are bytes or binary numbers, not text; see --key"
 
 	records in
-	refused "-m: all inputs are sorted into one: merging needs no option" \
-		blinksort -m in -o out
-	refused "--merge: all inputs are sorted into one: merging needs no option" \
-		blinksort --merge in -o out
 	refused "-c: use blinkval, which checks files; see blinkval(1)" \
 		blinksort -c in
 	refused "-C: use blinkval -q, which checks files; see blinkval(1)" \

@@ -139,11 +139,9 @@ def length_of(kind):
     return int(word.removesuffix("be").lstrip("buif")) // 8
 
 
-def expected(raw, size, keys, reverse, unique=False):
-    """The records, as uint8 rows, in the order in which they must come out; if
-    unique, of those with equal keys only the first."""
-    if len(raw) == 0:
-        return raw
+def key_columns(raw, size, keys, reverse):
+    """Columns of numbers that compare as the records' keys do; the first
+    weighs most."""
     places = [key.layout() for key in keys]
     flat = list(itertools.chain(*places))
     record = np.dtype({"names": [f"f{i}" for i in range(len(flat))],
@@ -156,6 +154,15 @@ def expected(raw, size, keys, reverse, unique=False):
         fields = [table[f"f{used + i}"] for i in range(len(place))]
         used += len(place)
         columns += key.columns(fields, key.descending != reverse)
+    return columns
+
+
+def expected(raw, size, keys, reverse, unique=False):
+    """The records, as uint8 rows, in the order in which they must come out; if
+    unique, of those with equal keys only the first."""
+    if len(raw) == 0:
+        return raw
+    columns = key_columns(raw, size, keys, reverse)
     order = np.lexsort(columns[::-1])
     if unique:
         is_first = np.zeros(len(order), bool)

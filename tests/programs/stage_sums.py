@@ -57,7 +57,9 @@ def check(said):
         expect("passes take longer than the sort",
                sum(one["ns"] for one in passes) >
                said["phases_ns"]["bucket"] + said["phases_ns"]["order"], False)
-    if external["way"] != "keys":
+    if external["merges_inputs"]:
+        expect("into buckets", bytes_of("bucket", passes[2:]), input_bytes)
+    elif external["way"] != "keys":
         expect("into buckets", bytes_of("bucket", passes[:1]), input_bytes)
     expect("spilled", bytes_of("write", passes[:2]),
            external["spilled_bytes"])

@@ -38,7 +38,7 @@ struct plain_run {
 static struct plain_block all_blocks[BLOCKS_MAX];
 static struct plain_run *runs[RUNS_MAX];
 static unsigned run_count, made_count;
-static uint64_t input_record; /* of the next run */
+static uint64_t next_input; /* of the next run */
 static struct run_index runs_index;
 static struct record_shape shape;
 
@@ -60,12 +60,12 @@ static void begin_run(uint32_t block_count)
 {
 	struct failure failure;
 
-	assert_int_equal(run_index_begin(&runs_index, input_record, 1,
+	assert_int_equal(run_index_begin(&runs_index, next_input, 1,
 					 block_count, &failure),
 			 0);
 	runs[run_count] = calloc(1, sizeof(*runs[0]));
 	assert_non_null(runs[run_count]);
-	runs[run_count]->input_record = input_record;
+	runs[run_count]->input_record = next_input;
 	runs[run_count]->input_count = 1;
 	run_count++;
 }
@@ -284,7 +284,7 @@ static void run_index_order__as_the_input(void **state)
 
 		begin_test();
 		for (unsigned r = 0; r < count; r++) {
-			input_record = next[random_below(lanes)]++;
+			next_input = next[random_below(lanes)]++;
 			add_run(5);
 		}
 		order();
@@ -306,7 +306,7 @@ static void run_index_neighbours__end_at_a_gap(void **state)
 
 		begin_test();
 		for (unsigned r = 0; r < count; r++) {
-			input_record += 1 + (random_below(5) == 0);
+			next_input += 1 + (random_below(5) == 0);
 			add_run(2);
 		}
 		while (found < count && runs[found]->input_record ==
@@ -322,7 +322,7 @@ static void run_index_neighbours__end_at_a_gap(void **state)
 				run_index_neighbours(&runs_index, 0, run_count),
 				1);
 		}
-		input_record = 0;
+		next_input = 0;
 		end_test();
 	}
 }

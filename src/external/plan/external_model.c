@@ -110,6 +110,8 @@ static double count_seeks(const struct external_plan *plan,
 			  enum external_pass number,
 			  const struct pass_bytes *bytes)
 {
+	if (number == EXTERNAL_RUNS && request->input_runs > 0)
+		return (double)plan->index_blocks;
 	if (number != EXTERNAL_RUNS)
 		return bytes->read / (double)MAX(1, plan->read_bytes);
 	if (plan->way == EXTERNAL_BY_KEYS && external_request_has_arm(request))
@@ -222,6 +224,10 @@ void external_model_forecast(struct external_forecast *forecast,
 	/* Keys that are read by themselves: a page or two for each. */
 	if (plan->way == EXTERNAL_BY_KEYS) {
 		runs.read = 2.0 * PAGE_BYTES * (double)request->record_count;
+		output.read = whole;
+	}
+	if (request->input_runs > 0) {
+		runs.read = (double)PAGE_BYTES * (double)plan->index_blocks;
 		output.read = whole;
 	}
 	if (plan->rank_count > 1)

@@ -36,6 +36,19 @@
  * blinksort-external(7) names, gives way to a plan for a longer one. */
 #define UNKNOWN_FACTOR_WANTED 200
 
+/* Input files that are merged are divided into at least so many pieces, so that
+ * one is read while another one is written; but a piece has this much, and room
+ * for so many of the smallest blocks of each file, if memory allows. */
+#define MERGE_PIECES_MIN 16
+#define MERGE_PIECE_BYTES_MIN (8 * MIB)
+#define MERGE_PIECE_BLOCKS 16
+/* The key of each block of theirs is read by itself, so larger ones may pay;
+ * but a file has at least so many on average, since these keys are the sample
+ * that divides a piece among workers. */
+#define MERGE_BLOCK_BYTES_MIN (4 * KIB)
+#define MERGE_BLOCK_BYTES_MAX (2 * MIB)
+#define MERGE_FILE_BLOCKS 16
+
 /* --- staging -------------------------------------------------------------- */
 
 /* Requests to a disk: larger ones bring nothing more, and smaller ones cost
@@ -231,6 +244,8 @@ static uint64_t planned_runs(const struct external_plan *plan,
 
 	if (request->lanes)
 		return lane_plan_batches(request->lanes, LANES_ALL, capacity);
+	if (request->input_runs > 0)
+		return request->input_runs;
 	return DIV_ROUND_UP(planned_records(plan, request), capacity);
 }
 
@@ -359,6 +374,22 @@ static bool share_rest(struct external_plan *plan,
 			     fixed + orderer_bytes(plan, request));
 }
 
+/* A merge of input files takes no larger pieces than it needs. */
+static void bound_pieces(struct external_plan *plan,
+			 const struct external_request *request)
+{
+	uint64_t size = request->shape.size;
+	uint64_t wanted = MAX(request->record_count / MERGE_PIECES_MIN,
+			      MERGE_PIECE_BYTES_MIN / size);
+
+	if (request->input_runs == 0)
+		return;
+	wanted = MAX(wanted, MERGE_PIECE_BLOCKS *
+				     MAX(1, MERGE_BLOCK_BYTES_MIN / size) *
+				     request->input_runs);
+	plan->batch.capacity = MIN(plan->batch.capacity, wanted);
+}
+
 /* Divide what is left of the memory by the batches.  False: it is too little.
  */
 static bool divide(struct external_plan *plan,
@@ -383,6 +414,7 @@ static bool divide(struct external_plan *plan,
 	plan->index_bytes = index_bytes(plan, request);
 	if (!share_rest(plan, request, fixed + plan->index_bytes))
 		return false;
+	bound_pieces(plan, request);
 	plan->memory_bytes =
 		request->memory_bytes - (process + plan->index_bytes);
 	return plan->batch.capacity >= 4 * (uint64_t)plan->block_records &&
@@ -428,6 +460,8 @@ static unsigned find_free_batches(const struct external_plan *plan,
 		plan->rank_count > 1 ? EXTERNAL_RANK_AREAS : plan->piece_areas;
 
 	most = MIN(most, plan->batch_count);
+	if (request->input_runs > 0)
+		return plan->batch_count;
 	for (unsigned count = 1; count <= most; count++)
 		if (runs <= external_plan_runs_max(plan, request, count))
 			return count;
@@ -471,6 +505,12 @@ static void expect(struct external_plan *plan,
 		(plan->spilled_records +
 		 MIN(plan->merged_records, plan->spilled_records)) *
 		request->shape.size;
+	if (request->input_runs == 0)
+		return;
+	/* Input files are not spilled. */
+	plan->spilled_records = 0;
+	plan->scratch_bytes =
+		MIN(plan->merged_records, records) * request->shape.size;
 }
 
 static double seek_bytes(const struct external_request *request)
@@ -489,7 +529,13 @@ static double cost(const struct external_plan *plan,
 	double moved = spilled + EXTERNAL_MERGE_COST *
 					 (double)plan->merged_records / records;
 	double seek = seek_bytes(request);
-	double cost = moved * (2 + seek / (double)MAX(1, plan->read_bytes));
+	double each = seek / (double)MAX(1, plan->read_bytes);
+	double cost = moved * (2 + each);
+
+	/* The last merge reads all, and keys have been read before. */
+	if (request->input_runs > 0)
+		cost += each + seek * (double)plan->index_blocks /
+				       (records * request->shape.size);
 
 	if (external_request_has_arm(request) && plan->batch_count > 1)
 		cost += 2 * spilled * seek / (double)plan->output_chunk_bytes;
@@ -533,7 +579,8 @@ static bool try_keys(struct external_plan *plan,
 {
 	uint64_t fixed;
 
-	if (request->record_count > PLAN_RECORDS_MAX || request->sums_up ||
+	if (request->input_runs > 0 ||
+	    request->record_count > PLAN_RECORDS_MAX || request->sums_up ||
 	    request->in_order || request->lanes ||
 	    request->ranks.rank_count > 1)
 		return false;
@@ -625,13 +672,16 @@ static bool pieces_take_turns(const struct external_request *request)
 
 /* A batch for each lane, and one that is emptied meanwhile; or, on a disk with
  * an arm, one that is filled and emptied in turns, but not of a stream, whose
- * writer would have to wait. */
+ * writer would have to wait.  A merge of input files has a batch for each piece
+ * that is in memory. */
 static bool suits_lanes(const struct external_plan *plan,
 			const struct external_request *request)
 {
 	bool may_turn = pieces_take_turns(request) && plan->lane_count == 1 &&
 			!external_request_is_stream(request);
 
+	if (request->input_runs > 0)
+		return plan->batch_count == plan->piece_areas;
 	return plan->batch_count > plan->lane_count || may_turn;
 }
 
@@ -682,24 +732,44 @@ static bool is_better(const struct external_plan *tried,
 	uint64_t reached = reach(plan, request),
 		 further = reach(tried, request);
 
+	/* Of input files nothing is spilled, if that can be. */
+	if (request->input_runs > 0 &&
+	    (tried->merge_count > 0) != (plan->merge_count > 0))
+		return plan->merge_count > 0;
 	return further == reached ? tried->cost < plan->cost
 				  : further > reached;
+}
+
+/* The least and the largest size of blocks that are tried. */
+static void bound_blocks(const struct external_request *request,
+			 uint64_t *least, uint64_t *most)
+{
+	uint64_t bytes = request->record_count * request->shape.size;
+
+	*least = request->ranks.rank_count > 1 ? RANK_BLOCK_BYTES_MIN
+					       : BLOCK_BYTES_MIN;
+	*most = BLOCK_BYTES_MAX;
+	if (request->input_runs == 0)
+		return;
+	*least = MERGE_BLOCK_BYTES_MIN;
+	*most = MAX(*least,
+		    MIN(MERGE_BLOCK_BYTES_MAX,
+			bytes / request->input_runs / MERGE_FILE_BLOCKS));
 }
 
 int external_plan_make(struct external_plan *plan,
 		       const struct external_request *request)
 {
-	uint64_t least = request->ranks.rank_count > 1 ? RANK_BLOCK_BYTES_MIN
-						       : BLOCK_BYTES_MIN;
 	struct external_plan keys;
+	uint64_t least, most;
 	bool found = false;
 
-	if (record_counts_suit(&request->shape) &&
+	bound_blocks(request, &least, &most);
+	if (record_counts_suit(&request->shape) && request->input_runs == 0 &&
 	    request->ranks.rank_count <= 1)
 		return plan_counts(plan, request);
 	for (unsigned i = 0; i < ARRAY_LEN(batch_counts); i++)
-		for (uint64_t block = least; block <= BLOCK_BYTES_MAX;
-		     block *= 2) {
+		for (uint64_t block = least; block <= most; block *= 2) {
 			struct external_plan tried;
 
 			if (try_plan(&tried, request, batch_counts[i], block) &&

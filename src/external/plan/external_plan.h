@@ -82,6 +82,9 @@ struct external_request {
 	bool may_have_fewer;   /* workers, if memory is little */
 	/* Borrowed; NULL: all records are read one after the other. */
 	const struct lane_plan *lanes;
+	/* The input is so many files, each in order, which are merged as runs
+	 * (input_runs.h).  0: it is to be sorted. */
+	unsigned input_runs;
 	unsigned runs_max;  /* in one merge; 0: what memory allows */
 	struct codec codec; /* of the blocks of runs */
 	bool in_order;	    /* the output's chunks must be written so */

@@ -116,9 +116,11 @@ static bool next_unit(void *context, struct read_extent *extent)
 	uint32_t bytes_max = request->slot_bytes - 2 * PAGE_BYTES;
 	struct outgoing_cursor *ahead = &outgoing->ahead;
 	uint32_t length = 0, end;
+	const struct run *run;
 
 	if (request->index->run_count == 0 || !find_ahead(outgoing, &end))
 		return false;
+	run = &request->index->runs[ahead->run];
 	first = &blocks[ahead->block];
 	do {
 		length += blocks[ahead->block].stored_bytes;
@@ -126,7 +128,7 @@ static bool next_unit(void *context, struct read_extent *extent)
 	} while (ahead->block < end &&
 		 run_block_follows(&blocks[ahead->block], first, length) &&
 		 length + blocks[ahead->block].stored_bytes <= bytes_max);
-	*extent = run_block_extent(first, request->scratch, length);
+	*extent = run_block_extent(run, first, request->scratch, length);
 	return true;
 }
 

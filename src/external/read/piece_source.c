@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/failure.h"
+#include "external/runs/input_runs.h"
 
 /* --- items ---------------------------------------------------------------- */
 
@@ -86,8 +87,8 @@ static const struct run *run_of(const struct merge_plan *plan, unsigned run)
 
 /* --- what is read ahead --------------------------------------------------- */
 
-static bool is_in_scratch(const struct merge_plan *plan,
-			  const struct piece_item *item)
+static bool is_in_file(const struct merge_plan *plan,
+		       const struct piece_item *item)
 {
 	const struct run *run = run_of(plan, item->run);
 
@@ -101,7 +102,7 @@ static bool find_ahead(struct piece_reader *reader, struct piece_item *item)
 
 	for (;;) {
 		while (next_item(pieces->plan, &reader->ahead, item))
-			if (is_in_scratch(pieces->plan, item))
+			if (is_in_file(pieces->plan, item))
 				return true;
 		if (reader->ahead.piece + 1 == pieces->plan->piece_count)
 			return false;
@@ -117,11 +118,13 @@ static bool next_unit(void *context, struct read_extent *extent)
 	const struct piece_source *pieces = reader->source;
 	const struct run_block *blocks = pieces->plan->index->blocks;
 	const struct run_block *first;
+	const struct run *run;
 	struct piece_item item;
 	uint32_t length;
 
 	if (!find_ahead(reader, &item))
 		return false;
+	run = run_of(pieces->plan, item.run);
 	first = &blocks[item.block];
 	length = first->stored_bytes;
 	while (!item.is_last) {
@@ -137,7 +140,7 @@ static bool next_unit(void *context, struct read_extent *extent)
 		}
 		length += blocks[item.block].stored_bytes;
 	}
-	*extent = run_block_extent(first, pieces->scratch, length);
+	*extent = run_block_extent(run, first, pieces->scratch, length);
 	return true;
 }
 
@@ -196,6 +199,12 @@ static int copy_block(struct piece_reader *own, const struct piece_item *item,
 	if (!bytes)
 		return -EIO;
 	read_ahead_look(&own->reads);
+	if (run->file) {
+		memcpy(target, bytes, block_bytes);
+		return input_runs_check_block(pieces->plan->index,
+					      pieces->input, run, item->block,
+					      target, failure);
+	}
 	if ((!run->is_received || run->has_crc) &&
 	    pieces->crc(0, bytes, block->stored_bytes) != block->crc)
 		return refuse_block(pieces, item, "their checksum differs",
@@ -367,6 +376,7 @@ int piece_source_open(struct piece_source *pieces,
 		},
 		.plan = request->plan,
 		.scratch = request->scratch,
+		.input = request->input,
 		.unit_bytes = request->slot_bytes - 2 * PAGE_BYTES,
 		.worker_count = request->worker_count,
 		.crc = crc32c_kernel(request->kernel),

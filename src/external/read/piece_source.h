@@ -4,7 +4,8 @@
  * A piece's records lie in the batch run by run, so that slots ascend as the
  * input does: of each run first the rest of the piece before, then its blocks.
  * Workers read shares of the blocks, in that order, through staging slots.
- * Each block is checked by its CRC, and copied or decompressed to its place.
+ * Each block is checked by its CRC, and copied or decompressed to its place;
+ * or, if it lies in an input file, it is copied and must be in order.
  *
  * Blocks that come from other ranks (run_part.h) lie in memory when their piece
  * begins.
@@ -48,6 +49,7 @@ struct piece_source {
 	struct source source; /* of the current piece's records */
 	const struct merge_plan *plan;
 	const struct scratch *scratch;
+	const struct input *input;
 	uint32_t unit_bytes;
 	unsigned worker_count;
 	crc32c_fn *crc;
@@ -65,6 +67,7 @@ struct piece_source {
 struct piece_source_request {
 	const struct merge_plan *plan;
 	const struct scratch *scratch;
+	const struct input *input; /* of runs that are its files */
 	unsigned worker_count;
 	uint32_t slot_bytes;
 	unsigned depth;

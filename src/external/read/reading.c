@@ -89,11 +89,13 @@ void reading_plan(struct reading *reading, const struct topology *topology,
 {
 	const struct input *input = &reading->input;
 	struct lane_file files[INPUT_FILES_MAX];
-	/* Keys by themselves are read at random. */
-	unsigned lane_count =
-		plan->way == EXTERNAL_BY_KEYS || reading->kind == READING_SHARED
-			? 1
-			: LANES_MAX;
+	/* Keys by themselves are read at random, and files that are merged at
+	 * the same time anyway. */
+	unsigned lane_count = plan->way == EXTERNAL_BY_KEYS ||
+					      request->input_runs > 0 ||
+					      reading->kind == READING_SHARED
+				      ? 1
+				      : LANES_MAX;
 
 	reading->topology = topology;
 	reading->plan = plan;

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "base/cpu.h"
+#include "io/input/input.h"
 #include "io/input/read_ahead.h"
 #include "io/scratch.h"
 #include "record/record.h"
@@ -48,7 +49,10 @@ struct run {
 	 * of the first record, and how many there were before duplicates were
 	 * dropped. */
 	uint64_t input_record, input_count;
-	const struct batch *resident; /* NULL: the run lies in scratch files */
+	/* Both NULL: the run lies in scratch files.  A file: its blocks lie
+	 * there, which is an input (input_runs.h), as they are. */
+	const struct batch *resident;
+	const struct input_file *file;
 	/* These are set in the index of a rank's part of all runs
 	 * (run_part.h). */
 	unsigned rank;	  /* the rank that has the run */
@@ -153,14 +157,24 @@ static inline bool run_block_follows(const struct run_block *block,
 	       block->offset_bytes == first->offset_bytes + length;
 }
 
-/* Where `length` bytes lie that begin with the block. */
-static inline struct read_extent run_block_extent(const struct run_block *first,
+/* Where `length` bytes lie that begin with the block; those of a file need no
+ * scratch. */
+static inline struct read_extent run_block_extent(const struct run *run,
+						  const struct run_block *first,
 						  const struct scratch *scratch,
 						  uint32_t length)
 {
-	const struct scratch_directory *directory =
-		&scratch->directories[first->directory];
+	const struct scratch_directory *directory;
 
+	if (run->file)
+		return (struct read_extent){
+			.direct_fd = run->file->direct_fd,
+			.plain_fd = run->file->fd,
+			.offset_bytes = first->offset_bytes,
+			.length_bytes = length,
+			.path = run->file->path,
+		};
+	directory = &scratch->directories[first->directory];
 	return (struct read_extent){
 		.direct_fd = directory->is_direct
 				     ? scratch_fd(scratch, first->directory)

@@ -26,7 +26,7 @@ int destination_open(struct destination *destination, uint64_t record_count,
 	if (config.unique && config.output_count > 1)
 		return failure_set(failure, EXIT_USAGE, "--unique", 0,
 				   "one output file only, for what does not "
-				   "fit into memory");
+				   "fit into memory, or is merged");
 	if (config.io == INPUT_AUTO)
 		config.io = INPUT_DIRECT;
 	if (destination->is_stream || !destination->output)

@@ -38,6 +38,7 @@ static const char order[] =
 "                            as u32 or f64; with :desc, descending (0:10)\n"
 "  -r, --reverse             reverse the whole order; equal keys stay as they are\n"
 "  -u, --unique              write only the first of the records with equal keys\n"
+"  -m, --merge               merge files that are sorted already, in one pass\n"
 "\n";
 
 static const char order_more[] =
@@ -200,8 +201,6 @@ int blinksort_help(struct options_reader *reader, struct failure *failure)
 const struct options_hint blinksort_hints[BLINKSORT_HINTS] = {
 	{ "check", 'c', "use blinkval, which checks files; see blinkval(1)" },
 	{ NULL, 'C', "use blinkval -q, which checks files; see blinkval(1)" },
-	{ "merge", 'm',
-	  "all inputs are sorted into one: merging needs no option" },
 	{ NULL, 'k', "use --key=OFFSET:LENGTH or --key=OFFSET:TYPE, in bytes" },
 	{ "field-separator", 't',
 	  "records have no fields; --key counts bytes" },

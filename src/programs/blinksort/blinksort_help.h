@@ -7,7 +7,7 @@
 
 #include "base/options.h"
 
-#define BLINKSORT_HINTS 23
+#define BLINKSORT_HINTS 22
 
 /* Print the help for the --help just returned, which may have a topic.  Returns
  * 0, or -EINVAL with *failure filled if there is no such topic. */

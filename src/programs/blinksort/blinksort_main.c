@@ -46,6 +46,7 @@ enum {
 	OPTION_KEY,
 	OPTION_REVERSE,
 	OPTION_UNIQUE,
+	OPTION_MERGE,
 	OPTION_STABLE,
 	OPTION_THREADS,
 	OPTION_NUMA,
@@ -75,6 +76,7 @@ static const struct options_entry entries[] = {
 	{ OPTION_KEY, "key", 0, OPTIONS_VALUES, "OFFSET:LENGTH" },
 	{ OPTION_REVERSE, "reverse", 'r', OPTIONS_FLAG, NULL },
 	{ OPTION_UNIQUE, "unique", 'u', OPTIONS_FLAG, NULL },
+	{ OPTION_MERGE, "merge", 'm', OPTIONS_FLAG, NULL },
 	/* sort(1) has it; every sort is stable. */
 	{ OPTION_STABLE, "stable", 's', OPTIONS_FLAG, NULL },
 	{ OPTION_THREADS, "threads", 0, OPTIONS_VALUE, "N" },
@@ -323,6 +325,25 @@ static int set_inputs(struct options *options, struct failure *failure)
 	return ret;
 }
 
+/* What is merged are files, by one process. */
+static int check_merge(struct options *options, struct failure *failure)
+{
+	const char *refusal = NULL;
+
+	if (options->cluster.kind != CLUSTER_NONE)
+		refusal = "not with --cluster or --nodes: without it, ranks "
+			  "sort files in any order";
+	else if (options_given(&options->reader, OPTION_SUPPOSE))
+		refusal = "not with --suppose, which has no files";
+	else if (options->streams.is_input)
+		refusal = "not of a pipe, since it reads first what lies "
+			  "everywhere in a file: without it, what a pipe "
+			  "brings is sorted";
+	return refusal ? options_refuse_entry(&options->reader, OPTION_MERGE,
+					      failure, refusal)
+		       : 0;
+}
+
 /* No file is read or written. */
 static int check_suppose(struct options *options, struct failure *failure)
 {
@@ -382,6 +403,10 @@ static int complete_options(struct options *options, struct failure *failure)
 		ret = options_given(reader, OPTION_SUPPOSE)
 			      ? check_suppose(options, failure)
 			      : set_files(options, failure);
+	options->external.config.merges_inputs =
+		options_given(reader, OPTION_MERGE);
+	if (ret == 0 && options->external.config.merges_inputs)
+		ret = check_merge(options, failure);
 	if (ret == 0)
 		ret = shape_options_complete(
 			&config->shape, options_given(reader, OPTION_REVERSE),
@@ -530,8 +555,10 @@ static int sort_alone(struct options *options, struct failure *failure)
 	take_memory_part(options, 1);
 	if (options->suppose.memory.rank_count > 0)
 		error = suppose(options, &result, failure);
-	/* What has no size is sorted as if it did not fit. */
-	else if (options->streams.is_output || options->streams.is_input)
+	/* What has no size is sorted as if it did not fit; and files are
+	 * merged in the same way, whether they fit or not. */
+	else if (options->streams.is_output || options->streams.is_input ||
+		 options->external.config.merges_inputs)
 		error = sort_beyond_memory(options, &result, failure);
 	else
 		error = sort_files(options, &result, failure);

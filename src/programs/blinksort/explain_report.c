@@ -133,18 +133,24 @@ static void print_plan(const struct external_explanation *explanation)
 	if (plan->lane_count > 1)
 		printf("devices   %u are read side by side\n",
 		       plan->lane_count);
-	printf("runs      %" PRIu64 "; %s are spilled, %s stay in memory\n",
-	       plan->run_count,
-	       format_size(t.text[0], plan->spilled_records * size),
-	       format_size(t.text[1], kept * size));
+	if (request->input_runs > 0)
+		printf("inputs    %u, each in order: they are merged\n",
+		       request->input_runs);
+	else
+		printf("runs      %" PRIu64
+		       "; %s are spilled, %s stay in memory\n",
+		       plan->run_count,
+		       format_size(t.text[0], plan->spilled_records * size),
+		       format_size(t.text[1], kept * size));
 	if (plan->merge_count > 0)
 		printf("merges    about %" PRIu64
 		       ", of %s, before the last, since there are so many "
 		       "runs\n",
 		       plan->merge_count,
 		       format_size(t.text[0], plan->merged_records * size));
-	printf("pieces    %" PRIu64 ", each by reads of %s from each run%s\n",
+	printf("pieces    %" PRIu64 ", each by reads of %s from each %s%s\n",
 	       plan->piece_count, format_size(t.text[0], plan->read_bytes),
+	       request->input_runs > 0 ? "input" : "run",
 	       plan->piece_areas == 1 ? ", read and written in turns" : "");
 	printf("passes    %s%.2f: so many times the input is read and "
 	       "written\n",
@@ -447,7 +453,8 @@ static void print_external_json(const struct external_config *config,
 	printf(PLAN_HEAD
 	       "false, \"records\": %" PRIu64 ", \"bytes\": %" PRIu64
 	       ", \"memory_bytes\": %" PRIu64
-	       ", \"way\": \"%s\", \"lanes\": %u, \"batches\": %u"
+	       ", \"way\": \"%s\", \"merges_inputs\": %s, \"lanes\": %u"
+	       ", \"batches\": %u"
 	       ", \"batch_bytes\": %" PRIu64 ", \"block_bytes\": %" PRIu64
 	       ", \"runs\": %" PRIu64 ", \"pieces\": %" PRIu64
 	       ", \"merges\": %" PRIu64 ", \"merged_bytes\": %" PRIu64
@@ -456,8 +463,8 @@ static void print_external_json(const struct external_config *config,
 	       request->record_count,
 	       request->record_count * request->shape.size,
 	       request->memory_bytes, external_way_name(plan->way),
-	       plan->lane_count, plan->batch_count,
-	       plan->batch.capacity * request->shape.size,
+	       request->input_runs > 0 ? "true" : "false", plan->lane_count,
+	       plan->batch_count, plan->batch.capacity * request->shape.size,
 	       (uint64_t)plan->block_records * request->shape.size,
 	       plan->run_count, plan->piece_count, plan->merge_count,
 	       plan->merged_records * request->shape.size, plan->read_bytes,

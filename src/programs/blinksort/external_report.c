@@ -151,12 +151,14 @@ static void print_directories(const struct external_result *result)
 
 void external_report_json(const struct external_result *result)
 {
-	printf("{\"way\": \"%s\", \"lanes\": %u, \"batches\": %u, "
+	printf("{\"way\": \"%s\", \"merges_inputs\": %s, \"lanes\": %u, "
+	       "\"batches\": %u, "
 	       "\"batch_bytes\": %" PRIu64
 	       ", \"block_bytes\": %u, \"runs\": %u, \"resident_runs\": %u"
 	       ", \"merges\": %u, \"pieces\": %u, \"spilled_bytes\": %" PRIu64
 	       ", \"scratch_peak_bytes\": %" PRIu64,
-	       external_way_name(result->way), result->lane_count,
+	       external_way_name(result->way),
+	       result->merges_inputs ? "true" : "false", result->lane_count,
 	       result->batch_count, result->batch_bytes, result->block_bytes,
 	       result->run_count, result->resident_count, result->merge_count,
 	       result->piece_count, result->spilled_bytes,

@@ -1,0 +1,314 @@
+/*
+ * input_runs.c - indexes input files that are in order, and checks that they
+ * are
+ */
+#include "external/runs/input_runs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/failure.h"
+#include "io/file_io.h"
+
+/* --- the index ------------------------------------------------------------ */
+
+static int add_run(struct run_index *index, const struct input_file *file,
+		   struct failure *failure)
+{
+	uint64_t blocks = DIV_ROUND_UP(file->record_count,
+				       (uint64_t)index->block_records);
+	uint64_t offset_bytes = 0;
+	uint32_t block;
+	int error;
+
+	if (blocks > UINT32_MAX - index->block_count)
+		return failure_set(failure, EXIT_RESOURCES, file->path, 0,
+				   "it has more blocks than %u", UINT32_MAX);
+	error = run_index_begin(index, file->first_record, file->record_count,
+				(uint32_t)blocks, failure);
+	if (error)
+		return error;
+	index->runs[index->run_count - 1].file = file;
+	block = run_index_extend(index, file->record_count);
+	for (; block < index->block_count; block++) {
+		struct run_block *own = &index->blocks[block];
+
+		own->offset_bytes = offset_bytes;
+		own->stored_bytes = own->record_count * index->shape.size;
+		offset_bytes += own->stored_bytes;
+	}
+	return 0;
+}
+
+int input_runs_add(struct run_index *index, const struct input *input,
+		   struct failure *failure)
+{
+	int error = 0;
+
+	for (unsigned f = 0; f < input->file_count && error == 0; f++)
+		if (input->files[f].record_count > 0)
+			error = add_run(index, &input->files[f], failure);
+	return error;
+}
+
+/* A worker's way through its share of the blocks. */
+struct key_reader {
+	struct read_ahead reads;
+	const struct run_index *index;
+	uint32_t ahead, end; /* blocks that are to be read next */
+};
+
+static bool next_key(void *context, struct read_extent *extent)
+{
+	struct key_reader *reader = context;
+	const struct run_index *index = reader->index;
+	unsigned run;
+
+	if (reader->ahead == reader->end)
+		return false;
+	run = run_index_find(index->runs, index->run_count, reader->ahead);
+	*extent = run_block_extent(&index->runs[run],
+				   &index->blocks[reader->ahead++], NULL,
+				   index->key_shape.size);
+	extent->offset_bytes += index->shape.keys.begin;
+	return true;
+}
+
+int input_runs_read_keys(struct run_index *index, unsigned worker,
+			 unsigned worker_count,
+			 const struct input_runs_slots *slots,
+			 struct stage_clock *clock, struct failure *failure)
+{
+	uint64_t count = index->block_count;
+	uint32_t block = (uint32_t)(count * worker / worker_count);
+	struct key_reader reader = {
+		.index = index,
+		.ahead = block,
+		.end = (uint32_t)(count * (worker + 1) / worker_count),
+	};
+	int error = 0;
+
+	read_ahead_init(&reader.reads, slots->depth, slots->memory,
+			slots->slot_bytes, next_key, &reader);
+	read_ahead_resume(&reader.reads, clock);
+	for (; block < reader.end && error == 0; block++) {
+		const uint8_t *key = read_ahead_bytes(
+			&reader.reads, index->key_shape.size, failure);
+
+		if (!key)
+			error = -EIO;
+		else
+			memcpy(index->keys +
+				       (size_t)block * index->key_shape.size,
+			       key, index->key_shape.size);
+		stage_part(clock, STAGE_BUCKET, index->key_shape.size);
+	}
+	stage_unit(clock, STAGE_BUCKET, 0);
+	read_ahead_close(&reader.reads);
+	return error;
+}
+
+/* --- which record is out of order ----------------------------------------- */
+
+/* When a record is found that is out of order, an earlier one is looked for in
+ * so many bytes of the input before it: a tenth of a second at the end of a
+ * run that has failed. */
+#define LOOK_BACK_BYTES (64 * MIB)
+/* Short records are read so many bytes at once; of longer ones the key alone.
+ */
+#define LOOK_BYTES (64 * KIB)
+
+/* A walk over the records of one file. */
+struct walk {
+	const struct run_index *index;
+	const struct input_file *file;
+	uint8_t *bytes;	 /* what was read: `stride` of each record */
+	uint8_t *before; /* the key of the record before */
+	uint32_t stride;
+	uint32_t skipped; /* bytes before the first that is read */
+	uint64_t count_max;
+};
+
+static int begin_walk(struct walk *walk, const struct run_index *index,
+		      struct failure *failure)
+{
+	uint32_t size = index->shape.size, key_bytes = index->key_shape.size;
+	bool is_short = size <= LOOK_BYTES / 16;
+
+	*walk = (struct walk){
+		.index = index,
+		.stride = is_short ? size : key_bytes,
+		.skipped = is_short ? 0 : index->shape.keys.begin,
+		.count_max = is_short ? LOOK_BYTES / size : 1,
+	};
+	walk->bytes = malloc(walk->count_max * walk->stride);
+	walk->before = malloc(key_bytes);
+	return walk->bytes && walk->before ? 0 : failure_no_memory(failure);
+}
+
+static void end_walk(struct walk *walk)
+{
+	free(walk->bytes);
+	free(walk->before);
+}
+
+/* 0 or -errno with *failure filled. */
+static int read_some(const struct walk *walk, uint64_t record, uint64_t count,
+		     struct failure *failure)
+{
+	size_t bytes = count * walk->stride;
+	ssize_t got =
+		file_read_at(walk->file->fd, walk->bytes, bytes,
+			     record * walk->index->shape.size + walk->skipped);
+
+	if (got >= 0 && (size_t)got == bytes)
+		return 0;
+	return failure_set(
+		failure, EXIT_FILE, walk->file->path, got < 0 ? (int)-got : 0,
+		got < 0 ? "cannot read" : "shrank while it was read");
+}
+
+static int refuse_record(const struct input_file *file, uint64_t record,
+			 struct failure *failure)
+{
+	return failure_set(failure, EXIT_WRONG, file->path, 0,
+			   "record %llu (from 0) belongs before the one before "
+			   "it: -m needs sorted inputs",
+			   (unsigned long long)record);
+}
+
+/* Look at records [first, end) of the file: 0; or -errno with *failure filled,
+ * also if one of them is out of order. */
+static int walk_file(struct walk *walk, uint64_t first, uint64_t end,
+		     struct failure *failure)
+{
+	const struct record_shape *keys = &walk->index->key_shape;
+	uint32_t key_at = walk->index->shape.keys.begin - walk->skipped;
+
+	for (uint64_t at = first; at < end;) {
+		uint64_t count = MIN(end - at, walk->count_max);
+		int error = read_some(walk, at, count, failure);
+
+		if (error)
+			return error;
+		for (uint64_t i = 0; i < count; i++, at++) {
+			const uint8_t *key =
+				walk->bytes + i * walk->stride + key_at;
+
+			if (at > first &&
+			    record_compare(keys, walk->before, key) > 0)
+				return refuse_record(walk->file, at, failure);
+			memcpy(walk->before, key, keys->size);
+		}
+	}
+	return 0;
+}
+
+static int refuse_changed(const struct input_file *file,
+			  struct failure *failure)
+{
+	return failure_set(failure, EXIT_FILE, file->path, 0,
+			   "changed while it was read");
+}
+
+/*
+ * The record of this number in the file, or one a few before it, has been
+ * found to be out of order: refuse the first one that is, as far as we look
+ * back.  Files before this one are input, too.
+ */
+static int refuse_order(const struct run_index *index,
+			const struct input *input,
+			const struct input_file *found, uint64_t record,
+			struct failure *failure)
+{
+	uint64_t back = MAX(1, LOOK_BACK_BYTES / index->shape.size);
+	uint64_t end = found->first_record + record + 1;
+	uint64_t first = end - MIN(end, back + 1);
+	struct walk walk;
+	int error = begin_walk(&walk, index, failure);
+
+	for (walk.file = input->files; error == 0 && walk.file <= found;
+	     walk.file++) {
+		uint64_t begin = walk.file->first_record;
+		uint64_t until = MIN(end, begin + walk.file->record_count);
+
+		if (until > first)
+			error = walk_file(&walk, MAX(first, begin) - begin,
+					  until - begin, failure);
+	}
+	end_walk(&walk);
+	return error ? error : refuse_changed(found, failure);
+}
+
+/* --- checks --------------------------------------------------------------- */
+
+/* The number that the block's first record has in its file. */
+static uint64_t first_record_of(const struct run_index *index,
+				const struct run *run, uint32_t block)
+{
+	return (uint64_t)(block - run->first_block) * index->block_records;
+}
+
+int input_runs_check_keys(const struct run_index *index,
+			  const struct input *input, struct failure *failure)
+{
+	for (unsigned r = 0; r < index->run_count; r++) {
+		const struct run *run = &index->runs[r];
+
+		for (uint32_t i = 1; i < run->block_count; i++) {
+			uint32_t block = run->first_block + i;
+
+			if (record_compare(&index->key_shape,
+					   run_index_key(index, block - 1),
+					   run_index_key(index, block)) > 0)
+				return refuse_order(
+					index, input, run->file,
+					first_record_of(index, run, block),
+					failure);
+		}
+	}
+	return 0;
+}
+
+/* How many records there are before the first that is out of order. */
+static uint32_t count_ascending(const struct record_shape *shape,
+				const uint8_t *records, uint32_t count)
+{
+	uint64_t before = record_key_word(shape, records, 0);
+
+	for (uint32_t i = 1; i < count; i++) {
+		const uint8_t *record = records + (size_t)i * shape->size;
+		uint64_t word = record_key_word(shape, record, 0);
+
+		if (word < before ||
+		    (word == before &&
+		     record_compare(shape, record - shape->size, record) > 0))
+			return i;
+		before = word;
+	}
+	return count;
+}
+
+int input_runs_check_block(const struct run_index *index,
+			   const struct input *input, const struct run *run,
+			   uint32_t block, const uint8_t *records,
+			   struct failure *failure)
+{
+	const struct record_shape *shape = &index->shape;
+	const struct record_shape *keys = &index->key_shape;
+	uint32_t count = index->blocks[block].record_count;
+	uint32_t good = count_ascending(shape, records, count);
+	const uint8_t *last = records + (size_t)(count - 1) * shape->size;
+	bool is_last = block + 1 == run->first_block + run->block_count;
+
+	if (record_compare(keys, records + shape->keys.begin,
+			   run_index_key(index, block)) != 0)
+		return refuse_changed(run->file, failure);
+	if (good == count &&
+	    (is_last || record_compare(keys, last + shape->keys.begin,
+				       run_index_key(index, block + 1)) <= 0))
+		return 0;
+	return refuse_order(index, input, run->file,
+			    first_record_of(index, run, block) + good, failure);
+}

@@ -1,0 +1,219 @@
+#!/bin/bash
+# check_sort_merge.sh - blinksort --merge: files that are sorted already
+#
+# What it writes is what numpy sorts; a record that is out of order is named; and
+# nothing is spilled but where the files are too many for the memory.
+
+# shellcheck disable=SC2317 # cases are called by check
+# shellcheck source=tests/programs/sort_lib.sh
+. "$(dirname "$0")/sort_lib.sh"
+
+count=400
+[ -z "$QUICK$SANITIZED" ] || count=40
+# Less than the inputs
+LITTLE=(--threads=2 -S 10M)
+
+# case_random WHAT
+case_random()
+{
+	/usr/bin/python3 "$REPO/tests/programs/sort_merges.py" "$1" "$count" \
+		"$SEED" "${BLINKSORT[@]}"
+}
+
+# make_files FILES RECORDS [SHAPE [OPTION...]]: sorted files in.0 and so on, and
+# "want" of all of them
+make_files()
+{
+	local files=$1 records=$2 shape=${3:-uniform} i
+	shift $(($# < 3 ? $# : 3))
+
+	ins=()
+	for ((i = 0; i < files; i++)); do
+		make_shape "$shape" "$records" $((SEED + i)) "$@" >raw
+		sort_reference raw -o "in.$i" "$@"
+		ins+=("in.$i")
+	done
+	rm -f raw
+	cat "${ins[@]}" >all
+	sort_reference all -o want "$@"
+	rm all
+}
+
+# expect_report EXPRESSION: of the document on standard output as d, and what it
+# has of the passes as e
+expect_report()
+{
+	python3 -c '
+import json, sys
+d = json.load(open(sys.argv[1]))
+e = d.get("external")
+assert eval(sys.argv[2].replace("\n", " ")), d' "$STDOUT" "$1"
+}
+
+# All is read once, but for pages with keys, and nothing is spilled.
+case_one_pass()
+{
+	make_files 5 60000
+	expect_sorted -m "${ins[@]}" -o out "${LITTLE[@]}" --json
+	cmp out want
+	expect_report 'd["record_size"] * d["records"] == 30000000'
+	expect_report 'e["merges_inputs"] and e["runs"] == 5 and
+		e["merges"] == 0 and e["spilled_bytes"] == 0 and
+		e["pieces"] > 10 and e["passes"][0]["read_bytes"] < 5000000'
+	rm out
+	"${BLINKSORT[@]}" -m "${ins[@]}" -o out "${LITTLE[@]}" --json >json
+	python3 "$REPO/tests/programs/stage_sums.py" json
+	"${BLINKSORT[@]}" -m "${ins[@]}" -o - "${LITTLE[@]}" | cmp - want
+	expect_sorted -m "${ins[@]}" -o out1 -o out2 --checksum
+	cat out1 out2 | cmp - want
+	"$BIN/blinkval" want 2>report
+	expect_match "^Checksum: $(cat "$STDOUT")\$" report
+	# One of the inputs is replaced.
+	expect_sorted --merge "${ins[@]}" -o in.0 "${LITTLE[@]}"
+	cmp in.0 want
+}
+
+# Each key in one piece, or in many of them
+case_unique()
+{
+	local shape records
+
+	for shape in uniform few-distinct all-equal zipf; do
+		for records in 1000 80000; do
+			make_files 3 "$records" "$shape"
+			cat "${ins[@]}" >all
+			"${BLINKSORT[@]}" all -o want --unique
+			expect_sorted -m "${ins[@]}" -o out --unique \
+				"${LITTLE[@]}" --json
+			cmp out want || fail "$shape, $records"
+			expect_report "d['dropped_records'] * 100 == \
+				300 * $records - $(stat -c %s want)"
+			expect_sorted -m "${ins[@]}" -o out --unique \
+				"${LITTLE[@]}" --batch-size=2
+			cmp out want || fail "$shape, $records, in twos"
+		done
+	done
+}
+
+# Files without records; one file; and none with any
+case_empty()
+{
+	make_files 2 1000
+	: >empty
+	expect_sorted -m empty in.0 empty in.1 empty -o out
+	cmp out want
+	expect_sorted -m in.0 -o out
+	cmp out in.0
+	expect_sorted -m empty empty -o out
+	[ ! -s out ] || fail "records"
+}
+
+case_large_records()
+{
+	make_files 3 5 uniform --record-size=16777216
+	expect_sorted -m "${ins[@]}" -o out --record-size=16777216
+	cmp out want
+}
+
+# So many that they are merged into runs before
+case_many_files()
+{
+	local i
+
+	ins=()
+	for ((i = 0; i < 1024; i++)); do
+		ln -s "in.$((i % 8))" "many.$i"
+		ins+=("many.$i")
+	done
+	(make_files 8 400)
+	cat "${ins[@]}" >all
+	"${BLINKSORT[@]}" all -o want
+	expect_sorted -m "${ins[@]}" -o out --json
+	cmp out want
+	expect_report 'e["merges"] == 0 and e["runs"] == 1024'
+	expect_sorted -m "${ins[@]}" -o out "${LITTLE[@]}" --json
+	cmp out want
+	expect_report 'e["merges"] > 1 and e["spilled_bytes"] > 0'
+	expect_sorted -m "${ins[@]}" -o out "${LITTLE[@]}" --explain
+	expect_match '^merges +about [0-9]+, of .*, before the last' "$STDOUT"
+	expect_match '^inputs +1024, .* in order: they are merged' "$STDOUT"
+}
+
+case_explain()
+{
+	make_files 3 100000
+	expect_sorted -m "${ins[@]}" -o out --explain "${LITTLE[@]}"
+	expect_match '^inputs +3, .* in order: they are merged' "$STDOUT"
+	expect_match '^passes +1.00: ' "$STDOUT"
+	expect_sorted -m "${ins[@]}" -o out --explain --json "${LITTLE[@]}"
+	expect_report 'd["merges_inputs"] and d["spilled_bytes"] == 0 and
+		d["scratch_bytes"] == 0 and d["input_passes"] == 1'
+	[ ! -e out ] || fail "an output"
+}
+
+# The records were there when the merge began.
+case_shrinks()
+{
+	local status=0 sort
+
+	make_files 2 200000
+	mkfifo pipe
+	"${BLINKSORT[@]}" -m "${ins[@]}" -o pipe "${LITTLE[@]}" 2>err &
+	sort=$!
+	exec {end}<pipe
+	head -c 1 <&"$end" >first
+	truncate -s 1000000 in.1
+	cat <&"$end" >rest
+	wait "$sort" || status=$?
+	[ "$status" = 3 ] || fail "status $status: $(cat err)"
+	expect_match '^blinksort: in.1: shrank while it was read$' err
+}
+
+# The first key is no longer that of the index.
+case_changes()
+{
+	local status=0 sort
+
+	make_files 2 200000
+	mkfifo pipe
+	"${BLINKSORT[@]}" -m "${ins[@]}" -o pipe "${LITTLE[@]}" 2>err &
+	sort=$!
+	exec {end}<pipe
+	head -c 1 <&"$end" >first
+	head -c 2000000 /dev/zero | tr '\0' '\377' |
+		dd of=in.1 bs=2000000 seek=9 conv=notrunc status=none
+	cat <&"$end" >rest
+	wait "$sort" || status=$?
+	[ "$status" = 3 ] || fail "status $status: $(cat err)"
+	expect_match '^blinksort: in.1: changed while it was read$' err
+}
+
+case_refusals()
+{
+	make_files 2 1000
+	mkfifo pipe
+	expect_refused 2 '^--merge: not of a pipe, .*: without it, ' \
+		-m in.0 pipe -o out
+	expect_refused 2 '^--merge: not of a pipe, ' -m - -o out
+	expect_refused 2 '^--merge: not with --cluster or --nodes: without it, ' \
+		-m in.0 -o out --nodes=127.0.0.2 --rank=0
+	expect_refused 2 '^--merge: not with --suppose' -m --explain \
+		--suppose=1:1000
+	expect_refused 3 '^nothere: cannot open' -m nothere -o out
+	expect_refused 1 '^in.0: record [0-9]+ \(from 0\) belongs before the one' \
+		-m in.0 in.1 -o out --key=20:10
+	[ ! -e out ] || fail "an output"
+}
+
+check random_merges case_random merge
+check random_disorder case_random disorder
+check one_pass case_one_pass
+check unique case_unique
+check empty case_empty
+check large_records case_large_records
+check many_files case_many_files
+check explain case_explain
+check shrinks case_shrinks
+check changes case_changes
+check refusals case_refusals
+finish
