@@ -30,7 +30,10 @@ def handles_the_signal(process):
 def main(name, pattern, *command):
     lines, matched = b"", False
     with open(name, "w+b") as errors, open(name, "rb") as reader:
-        with subprocess.Popen(command, stderr=errors) as process:
+        # A rank of MPI has descriptors of its launcher.
+        with subprocess.Popen(
+            command, stderr=errors, close_fds=False
+        ) as process:
             while process.poll() is None and not handles_the_signal(process):
                 time.sleep(PAUSE_S)
             while process.poll() is None:
