@@ -122,6 +122,11 @@ found = struct.unpack("<4d", open("out", "rb").read())
 assert [str(x) for x in found] == ["-0.0", "0.0", "1.5", "nan"], found'
 	expect_sorted in -o out --unique --record-size=8 --key=0:f64:desc
 	[ "$(stat -c %s out)" = 32 ]
+	expect_sorted in -o out --unique --record-size=8 --key=0:f64:desc:nanlast
+	python3 -c '
+import struct
+found = struct.unpack("<3d", open("out", "rb").read())
+assert [str(x) for x in found] == ["1.5", "0.0", "nan"], found'
 }
 
 # Uniform keys need no sample, though all buckets are sorted before the chunks.
