@@ -265,8 +265,7 @@ static bool next_extent(void *context, struct read_extent *extent)
 	*extent = (struct read_extent){
 		.direct_fd = file->direct_fd,
 		.plain_fd = file->fd,
-		.offset_bytes = (fragment.slot - file->first_record) *
-					fetching->range.record_size +
+		.offset_bytes = input_offset(input, file, fragment.slot) +
 				fragment.from_bytes,
 		.length_bytes = fragment.length_bytes,
 		.path = file->path,

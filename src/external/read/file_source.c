@@ -52,20 +52,21 @@ static bool next_unit(void *context, struct read_extent *extent)
 	const struct file_source *files = reader->source;
 	const struct input *input = files->input;
 	const struct input_file *file;
-	uint64_t in_file, count;
+	uint64_t count;
 
 	if (!find_ahead(reader))
 		return false;
 	file = &input->files[input_find_file(input, reader->ahead_record)];
-	in_file = reader->ahead_record - file->first_record;
-	count = MIN(reader->ahead_end - reader->ahead_record,
-		    file->record_count - in_file);
+	count = MIN(reader->ahead_end,
+		    file->first_record + file->record_count) -
+		reader->ahead_record;
 	count = MIN(count, files->unit_records);
 	*extent = (struct read_extent){
 		.direct_fd = file->direct_fd,
 		.plain_fd = file->fd,
 		.offset_bytes =
-			in_file * input->record_size + files->span_offset,
+			input_offset(input, file, reader->ahead_record) +
+			files->span_offset,
 		.length_bytes = (uint32_t)(count * files->source.record_size),
 		.path = file->path,
 	};

@@ -472,9 +472,10 @@ int64_t input_peek(const struct input *input, uint8_t *buffer, uint64_t count,
 	for (unsigned i = 0; i < input->file_count && done < count; i++) {
 		const struct input_file *file = &input->files[i];
 		uint64_t records = MIN(count - done, file->record_count);
-		int error =
-			read_fully(file, buffer + done * input->record_size, 0,
-				   records * input->record_size, failure);
+		int error = read_fully(
+			file, buffer + done * input->record_size,
+			input_offset(input, file, file->first_record),
+			records * input->record_size, failure);
 
 		if (error)
 			return error;
@@ -531,10 +532,10 @@ int input_peek_places(const struct input *input, uint32_t offset,
 	assert(width <= PEEK_BYTES && count % places == 0);
 	for (unsigned i = 0; i < places; i++) {
 		uint64_t first = file->record_count * i / places;
-		int error =
-			peek_place(file, input->record_size,
-				   first * input->record_size + offset, width,
-				   each, target + i * each * width, failure);
+		int error = peek_place(
+			file, input->record_size,
+			input_offset(input, file, first) + offset, width, each,
+			target + i * each * width, failure);
 
 		if (error)
 			return error;

@@ -170,6 +170,15 @@ static inline const uint8_t *input_record(const struct input *input,
 				     input->record_size;
 }
 
+/* Returns where in its file the record of this number begins, which lies there,
+ * or at the end of the file's records. */
+static inline uint64_t input_offset(const struct input *input,
+				    const struct input_file *file,
+				    uint64_t number)
+{
+	return (number - file->first_record) * input->record_size;
+}
+
 /* --- for input_reader.c ----------------------------------------------------
  */
 

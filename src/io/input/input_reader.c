@@ -71,10 +71,10 @@ struct input_queue {
 static uint64_t share_end(const struct input_queue *queue, unsigned file)
 {
 	const struct input_file *in = &queue->input->files[file];
-	uint64_t records =
-		MIN(queue->end_record - in->first_record, in->record_count);
 
-	return records * queue->input->record_size;
+	return input_offset(
+		queue->input, in,
+		MIN(queue->end_record, in->first_record + in->record_count));
 }
 
 /* Move to the next file when all of this one's part is being read.  False:
@@ -120,12 +120,12 @@ static bool share_is_aligned(const struct input *input, unsigned file,
 			     uint64_t first_record, uint64_t end_record)
 {
 	const struct input_file *in = &input->files[file];
-	uint64_t begin = (first_record - in->first_record) * input->record_size;
+	uint64_t begin = input_offset(input, in, first_record);
 	uint64_t end;
 
 	while (in->first_record + in->record_count < end_record)
 		in++;
-	end = (end_record - in->first_record) * input->record_size;
+	end = input_offset(input, in, end_record);
 	return begin % PAGE_BYTES == 0 &&
 	       (end % PAGE_BYTES == 0 || end == in->size_bytes);
 }
@@ -155,8 +155,7 @@ static struct input_queue *make_queue(const struct input *input, unsigned file,
 	queue->input = input;
 	queue->end_record = end_record;
 	queue->file = file;
-	queue->offset = (first_record - input->files[file].first_record) *
-			input->record_size;
+	queue->offset = input_offset(input, &input->files[file], first_record);
 	read_ahead_init(&queue->ahead, QUEUE_DEPTH, NULL,
 			QUEUE_PIECE_BYTES + 2 * PAGE_BYTES, next_piece, queue);
 	if (queue->ahead.has_ring)
@@ -205,9 +204,8 @@ static int64_t read_some(struct input_reader *reader, uint64_t records,
 			 struct failure *failure)
 {
 	const struct input *input = reader->input;
-	const struct input_file *file = &input->files[reader->file];
-	uint64_t offset =
-		(reader->next_record - file->first_record) * input->record_size;
+	uint64_t offset = input_offset(input, &input->files[reader->file],
+				       reader->next_record);
 	int error;
 
 	records = MIN(records, MAX(READ_BYTES / input->record_size, 1u));
