@@ -28,8 +28,10 @@ static struct share share_of(const struct chunk_range *range, unsigned part,
 		return share;
 	share.begin_byte = (first - part_record) * range->record_size;
 	share.end_byte = (end - part_record) * range->record_size;
-	share.first_chunk = share.begin_byte / sink->chunk_bytes;
-	share.chunk_count = DIV_ROUND_UP(share.end_byte, sink->chunk_bytes) -
+	share.first_chunk =
+		(share.begin_byte + sink->lead_bytes) / sink->chunk_bytes;
+	share.chunk_count = DIV_ROUND_UP(share.end_byte + sink->lead_bytes,
+					 sink->chunk_bytes) -
 			    share.first_chunk;
 	return share;
 }
@@ -70,8 +72,12 @@ struct chunk chunk_range_at(const struct chunk_range *range, uint64_t number)
 		part_record += sink->part_bytes[chunk.part] / record_size;
 	}
 	number += share.first_chunk;
-	chunk.begin_byte = MAX(number * sink->chunk_bytes, share.begin_byte);
-	chunk.end_byte = MIN((number + 1) * sink->chunk_bytes, share.end_byte);
+	chunk.begin_byte = MAX(number * sink->chunk_bytes,
+			       share.begin_byte + sink->lead_bytes) -
+			   sink->lead_bytes;
+	chunk.end_byte =
+		MIN((number + 1) * sink->chunk_bytes - sink->lead_bytes,
+		    share.end_byte);
 	/* If the range begins within this part, this wraps around, and the sums
 	 * are right. */
 	part_record -= range->first_record;

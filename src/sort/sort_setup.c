@@ -95,9 +95,10 @@ int sort_setup_outputs(struct output *output,
 	 * from cp. */
 	direct = config->io == INPUT_DIRECT ||
 		 (config->io == INPUT_AUTO && reaches_medium);
-	return output_open(
-		output, config->output_paths, sizes_bytes, config->output_count,
-		config->outputs_are_devices ? &inputs : NULL, direct, failure);
+	return output_open(output, config->output_paths, sizes_bytes,
+			   config->output_count, 0,
+			   config->outputs_are_devices ? &inputs : NULL, direct,
+			   failure);
 }
 
 int sort_setup_output_sizes(struct output *output,

@@ -202,7 +202,7 @@ static void run_writers(unsigned thread_count, size_t chunk_bytes)
 static void check_output(const char *folder, unsigned thread_count,
 			 size_t chunk_bytes, bool direct)
 {
-	assert_int_equal(output_open(&output, paths, sizes, file_count, NULL,
+	assert_int_equal(output_open(&output, paths, sizes, file_count, 0, NULL,
 				     direct, &failure),
 			 0);
 	/* A file has no name before it is complete. */
@@ -320,7 +320,7 @@ static uint64_t write_and_count_pages(const struct world *world)
 	size_t chunk_bytes = (1 + random_next() % 16) * PAGE_BYTES;
 	uint64_t pages;
 
-	assert_int_equal(output_open(&output, paths, sizes, 1, NULL,
+	assert_int_equal(output_open(&output, paths, sizes, 1, 0, NULL,
 				     world->direct, &failure),
 			 0);
 	run_writers(threads, chunk_bytes);
@@ -374,7 +374,7 @@ static void check_lowered(const struct world *world)
 	set_files(world->folder, 1);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		sizes[0] = cases[i][0];
-		assert_int_equal(output_open(&output, paths, sizes, 1, NULL,
+		assert_int_equal(output_open(&output, paths, sizes, 1, 0, NULL,
 					     world->direct, &failure),
 				 0);
 		sizes[0] = cases[i][1];
@@ -412,9 +412,9 @@ static void open_one(const char *folder, uint64_t size, unsigned slot_count,
 {
 	set_files(folder, 1);
 	sizes[0] = size;
-	assert_int_equal(
-		output_open(&output, paths, sizes, 1, NULL, direct, &failure),
-		0);
+	assert_int_equal(output_open(&output, paths, sizes, 1, 0, NULL, direct,
+				     &failure),
+			 0);
 	output_set_slots(&output, memory, slot_count, 2 * PAGE_BYTES);
 }
 
@@ -514,7 +514,7 @@ static void check_full(const struct world *world)
 		set_files(world->folder, 2);
 		sizes[0] = 200000;
 		sizes[1] = 1000;
-		assert_int_equal(output_open(&output, paths, sizes, 2, NULL,
+		assert_int_equal(output_open(&output, paths, sizes, 2, 0, NULL,
 					     world->direct, &failure),
 				 0);
 		/* A mapping does not know this limit. */
@@ -577,7 +577,7 @@ static void check_no_room(const struct world *world)
 	sizes[0] = 50000;
 	limit_file_size(3 * PAGE_BYTES);
 	failure.status = EXIT_DONE;
-	error = output_open(&output, paths, sizes, 1, NULL, world->direct,
+	error = output_open(&output, paths, sizes, 1, 0, NULL, world->direct,
 			    &failure);
 	if (error == 0) {
 		run_writers(1, PAGE_BYTES);
@@ -623,7 +623,7 @@ static void check_no_folder(const struct world *world)
 	paths[1] = path;
 	sizes[0] = sizes[1] = 5000;
 	failure.status = EXIT_DONE;
-	assert_int_equal(output_open(&output, paths, sizes, 2, NULL,
+	assert_int_equal(output_open(&output, paths, sizes, 2, 0, NULL,
 				     world->direct, &failure),
 			 -ENOENT);
 	assert_int_equal(failure.status, EXIT_FILE);
@@ -656,7 +656,7 @@ static void output_open__direct_for_some_files_only(void **state)
 	/* File, folder and direct descriptor; file and folder. */
 	limit.rlim_cur = (rlim_t)lowest + 5;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-	error = output_open(&output, paths, sizes, 2, NULL, true, &failure);
+	error = output_open(&output, paths, sizes, 2, 0, NULL, true, &failure);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	assert_int_equal(error, 0);
 	assert_false(output.direct);
@@ -684,7 +684,7 @@ static void check_no_ring(const struct world *world)
 	/* File, folder and direct descriptor, but no ring's. */
 	limit.rlim_cur = (rlim_t)lowest + 3;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-	error = output_open(&output, paths, sizes, 1, NULL, true, &failure);
+	error = output_open(&output, paths, sizes, 1, 0, NULL, true, &failure);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	assert_int_equal(error, 0);
 	assert_null(output.queue.ring);

@@ -63,7 +63,7 @@ static int write_rest(const struct output_file *file,
 		return 0;
 	return file_write_at(file->fd, slot->data + done,
 			     slot->length_bytes - done,
-			     file->begin_bytes + slot->offset_bytes + done);
+			     slot->offset_bytes + done);
 }
 
 /* Write through the page cache.  The page is written soon: until then the
@@ -95,7 +95,8 @@ static int write_shared_pages(const struct output *output,
 	uint64_t begin = slot->offset_bytes, end = begin + slot->length_bytes;
 	uint64_t first = MIN(ROUND_UP(begin, PAGE_BYTES), end);
 	bool ends_file =
-		end == output->part_bytes[slot->part] && !output->on_devices;
+		end == file->begin_bytes + output->part_bytes[slot->part] &&
+		!output->on_devices;
 	uint64_t last =
 		ends_file ? end : MAX(ROUND_DOWN(end, PAGE_BYTES), first);
 	int error = write_by_cache(file, slot->data, first - begin, begin);
@@ -289,7 +290,8 @@ static uint8_t *place(struct sink *sink, unsigned part, uint64_t offset_bytes,
 {
 	struct output *output = output_of(sink);
 
-	return hugefile_place(&output->files[part].pages, offset_bytes,
+	return hugefile_place(&output->files[part].pages,
+			      output->files[part].begin_bytes + offset_bytes,
 			      length_bytes,
 			      output->slot_count * output->sink.chunk_bytes);
 }
@@ -348,6 +350,8 @@ static void put(struct sink *sink, struct sink_slot *slot)
 {
 	struct output *output = output_of(sink);
 
+	/* From here on it counts from the file's beginning. */
+	slot->offset_bytes += output->files[slot->part].begin_bytes;
 	if (output->direct && !prepare_direct(output, slot))
 		return;
 	if (output->direct && submit_slot(output, slot))
@@ -393,7 +397,8 @@ static int cut_to_size(const struct output *output, struct failure *failure)
 	for (unsigned i = 0; i < output->file_count && cuts; i++) {
 		const struct output_file *file = &output->files[i];
 
-		if (ftruncate(file->fd, (off_t)output->part_bytes[i]) < 0)
+		if (ftruncate(file->fd, (off_t)(file->begin_bytes +
+						output->part_bytes[i])) < 0)
 			return failure_set(failure, EXIT_FILE, file->path,
 					   errno, "");
 	}
@@ -430,6 +435,21 @@ static int finish_devices(const struct output *output, bool sync,
 	return error;
 }
 
+/* Last, as pages of their own would keep huge ones from being made. */
+static int write_headers(const struct output *output, struct failure *failure)
+{
+	for (unsigned i = 0; i < output->file_count && output->header; i++) {
+		const struct output_file *file = &output->files[i];
+		int error = file_write_at(file->fd, output->header,
+					  output->header_bytes, 0);
+
+		if (error)
+			return failure_set(failure, EXIT_FILE, file->path,
+					   -error, "");
+	}
+	return 0;
+}
+
 int output_commit(struct output *output, bool sync, struct outfile *also,
 		  struct failure *failure)
 {
@@ -437,6 +457,8 @@ int output_commit(struct output *output, bool sync, struct outfile *also,
 	struct outfile *outfiles;
 	int error = finish(&output->sink, failure);
 
+	if (error == 0)
+		error = write_headers(output, failure);
 	if (error == 0 && output->on_devices)
 		error = finish_devices(output, sync, failure);
 	if (error)

@@ -9,8 +9,9 @@
  * free, and the slot that is written is still in a cache.
  *
  * A slot holds chunk_bytes at a multiple of chunk_bytes in the file (the last
- * holds the rest), whatever the size of a record: a huge page that is written
- * as a whole needs not be cleared first.  A slot may also hold a part of that,
+ * holds the rest, and a header takes of the first), whatever the size of a
+ * record: a huge page that is written as a whole needs not be cleared first.
+ * A slot may also hold a part of that,
  * from any byte to any byte: where two parts meet within a page, the two bring
  * it together in the page cache, also if the output is direct.
  *
@@ -55,7 +56,7 @@ struct output_file {
 	struct outfile outfile; /* not open: the output is on devices */
 	int fd;			/* the outfile's, or the device's */
 	int write_fd;		/* O_DIRECT, or fd */
-	uint64_t begin_bytes;	/* where our part begins in the file */
+	uint64_t begin_bytes;	/* where our records begin in the file */
 	struct hugefile pages;	/* of a file on tmpfs */
 	/* Written with the lock held. */
 	bool busy;	  /* a worker is in write(2) */
@@ -65,8 +66,12 @@ struct output_file {
 struct output {
 	struct sink sink;	   /* the first member; its parts are files */
 	struct output_file *files; /* owned */
-	uint64_t *part_bytes;	   /* owned: what each file will hold */
+	uint64_t *part_bytes;	   /* owned: records that each will hold */
 	unsigned file_count;
+	/* Each file begins with so many bytes that are no records.  The owner
+	 * sets the header before it commits, and keeps it. */
+	uint64_t header_bytes;
+	const uint8_t *header;
 	bool direct;	    /* the output bypasses the page cache */
 	bool on_devices;    /* the files are block devices (outdevice.h) */
 	bool sizes_lowered; /* files may hold more than they are to */
@@ -91,7 +96,8 @@ struct output_inputs {
 
 /*
  * Make the files, unnamed, and their room on the disk where that pays.
- * sizes_bytes[i] is what file i will hold.  direct is a wish: output->direct
+ * sizes_bytes[i] is what file i will hold of records, behind header_bytes.
+ * direct is a wish: output->direct
  * tells what became of it.  With inputs the paths are those of block devices,
  * of which the output takes the first bytes; bytes behind it stay as they are.
  * Returns 0 or -errno with *failure filled; the output is still to be closed
@@ -99,14 +105,16 @@ struct output_inputs {
  */
 int output_open(struct output *output, const char *const *paths,
 		const uint64_t *sizes_bytes, unsigned file_count,
-		const struct output_inputs *inputs, bool direct,
-		struct failure *failure);
+		uint64_t header_bytes, const struct output_inputs *inputs,
+		bool direct, struct failure *failure);
 
 /* Our part of one file that several processes write at once. */
 struct output_part {
 	const char *mark; /* as in outfile_open_shared() */
 	uint64_t begin_bytes, size_bytes;
 	uint64_t whole_bytes; /* of the file: the same in all of them */
+	/* Before the parts, written by the one that commits the file. */
+	uint64_t header_bytes;
 };
 
 /* Do what output_open() does, for our part of the file: offsets count from its

@@ -52,8 +52,9 @@ static void close_direct(struct output *output)
  * room, or not.
  */
 static int prepare_room(const struct output *output, struct output_file *file,
-			uint64_t size_bytes, struct failure *failure)
+			uint64_t record_bytes, struct failure *failure)
 {
+	uint64_t size_bytes = file->begin_bytes + record_bytes;
 	struct statfs fs;
 	int fd = file->fd;
 	off_t size = (off_t)size_bytes;
@@ -61,7 +62,7 @@ static int prepare_room(const struct output *output, struct output_file *file,
 	if (output->on_devices)
 		return outdevice_check_size(fd, file->path, size_bytes,
 					    failure);
-	if (size == 0 || fstatfs(fd, &fs) < 0)
+	if (record_bytes == 0 || fstatfs(fd, &fs) < 0)
 		return 0;
 	if (fs.f_type == EXT4_SUPER_MAGIC) {
 		if (fallocate(fd, 0, 0, size) == 0)
@@ -141,14 +142,15 @@ static int open_file(struct output_file *file, const char *path,
 
 int output_open(struct output *output, const char *const *paths,
 		const uint64_t *sizes_bytes, unsigned file_count,
-		const struct output_inputs *inputs, bool direct,
-		struct failure *failure)
+		uint64_t header_bytes, const struct output_inputs *inputs,
+		bool direct, struct failure *failure)
 {
 	int error = init(output, sizes_bytes, file_count, direct, failure);
 
 	if (error)
 		return error;
 	output->on_devices = inputs != NULL;
+	output->header_bytes = header_bytes;
 	descriptors_raise(file_count * OUTPUT_DESCRIPTORS);
 	for (unsigned i = 0; i < file_count && error == 0; i++) {
 		struct output_file *file = &output->files[i];
@@ -157,6 +159,7 @@ int output_open(struct output *output, const char *const *paths,
 		if (error)
 			break;
 		output->file_count++;
+		file->begin_bytes = header_bytes;
 		error = prepare_room(output, file, output->part_bytes[i],
 				     failure);
 		if (error == 0 && output->direct)
@@ -186,6 +189,7 @@ int output_open_part(struct output *output, const char *path,
 	error = outfile_open_shared(&file->outfile, path, part->mark, failure);
 	if (error == 0) {
 		output->file_count = 1;
+		output->header_bytes = part->header_bytes;
 		file->path = path;
 		file->fd = file->outfile.fd;
 		file->begin_bytes = part->begin_bytes;
@@ -270,6 +274,7 @@ void output_set_slots(struct output *output, uint8_t *memory,
 	assert(slot_count <= OUTPUT_SLOTS_MAX);
 	assert(chunk_bytes % PAGE_BYTES == 0);
 	output->sink.chunk_bytes = chunk_bytes;
+	output->sink.lead_bytes = output->header_bytes % chunk_bytes;
 	output->slot_count = slot_count;
 	for (unsigned i = 0; i < slot_count; i++)
 		output->slots[i].data = memory + i * chunk_bytes;

@@ -2,12 +2,12 @@
  * sink.h - where sorted bytes go, chunk by chunk
  *
  * A sink has one or several parts, the first of which takes the first bytes of
- * the sorted whole.  A part is divided into chunks of chunk_bytes; its last
- * chunk holds the rest.  The worker threads fill the chunks in any order, each
- * chunk once.  A worker asks where the chunk lies (place) and fills it there;
- * or it takes a staging slot (take), fills it and hands it over (put).  Where a
- * sink allows it, a chunk may come in parts, each in a call or a slot of its
- * own.
+ * the sorted whole.  A part is divided into chunks of chunk_bytes, of which the
+ * first one may lack some at its beginning; its last chunk holds the rest.  The
+ * worker threads fill the chunks in any order, each chunk once.  A worker asks
+ * where the chunk lies (place) and fills it there; or it takes a staging slot
+ * (take), fills it and hands it over (put).  Where a sink allows it, a chunk
+ * may come in parts, each in a call or a slot of its own.
  *
  * The operations may be called by several workers at a time, but for finish():
  * when all workers have ended, the sink's owner calls it, waits there until all
@@ -68,6 +68,8 @@ struct sink_ops {
 struct sink {
 	const struct sink_ops *ops;
 	size_t chunk_bytes;
+	/* The first chunk of each part is shorter by this: below chunk_bytes */
+	size_t lead_bytes;
 	unsigned part_count;
 	const uint64_t *part_bytes; /* [part_count], each maybe 0 */
 	struct stage_queue writes;  /* changed with the sink's lock held */

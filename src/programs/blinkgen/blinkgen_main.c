@@ -187,7 +187,7 @@ static int open_file(struct generation *g, struct failure *failure)
 
 	g->sink = &g->file.sink;
 	if (ret == 0)
-		ret = output_open(&g->file, &options->path, &size_bytes, 1,
+		ret = output_open(&g->file, &options->path, &size_bytes, 1, 0,
 				  NULL, direct_is_large(size_bytes), failure);
 	/* Asks the file system whether it has files as large as that. */
 	if (ret == 0 && ftruncate(g->file.files->fd, (off_t)size_bytes) < 0)
