@@ -69,7 +69,8 @@ static uint64_t align_records(const struct cluster *cluster)
 
 uint64_t cluster_input_slots(const struct cluster *cluster, unsigned node)
 {
-	return ROUND_UP(cluster->hellos[node].slot_count,
+	return ROUND_UP(cluster->hellos[node].slot_count +
+				input_lead_slots(&cluster->input),
 			align_records(cluster));
 }
 
@@ -97,10 +98,9 @@ static int cannot(const struct cluster *cluster, unsigned node, int error,
 
 /* Round up to the end of the last huge page, which the kernel would map by
  * small pages otherwise. */
-static size_t mapped_bytes(const struct cluster *cluster, unsigned node)
+static size_t mapped_bytes(const struct cluster *cluster, unsigned node,
+			   uint64_t bytes)
 {
-	uint64_t bytes = cluster->hellos[node].record_count *
-			 cluster->sort_config->shape.size;
 	uint64_t room = cluster_input_slots(cluster, node) *
 			cluster->sort_config->shape.size;
 
@@ -113,10 +113,13 @@ static int map_input(struct cluster *cluster, unsigned node,
 {
 	const struct cluster_hello *hello = &cluster->hellos[node];
 	uint32_t record_size = cluster->sort_config->shape.size;
-	uint64_t bytes = hello->record_count * record_size;
+	/* From the page on in which the records begin. */
+	uint32_t lead = input_lead_bytes(&cluster->input);
+	uint64_t offset = cluster->input.header_bytes - lead;
+	uint64_t bytes = lead + hello->record_count * record_size;
 	struct cluster_source *source = &cluster->receive.sources[node];
 	uint8_t *address =
-		cluster->receive.base + source->first_slot * record_size;
+		cluster->receive.base + source->first_slot * record_size - lead;
 	char name[FAILURE_WHY_BYTES];
 	struct stat status;
 	int error;
@@ -126,14 +129,15 @@ static int map_input(struct cluster *cluster, unsigned node,
 	if (fd < 0)
 		return cannot(cluster, node, -fd, "open", failure);
 	source->input_fd = fd;
-	if ((uint64_t)status.st_size < bytes)
+	if ((uint64_t)status.st_size < offset + bytes)
 		return cannot(cluster, node, EBADF, "use", failure);
-	if (mmap(address, mapped_bytes(cluster, node), PROT_READ,
-		 MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
+	if (mmap(address, mapped_bytes(cluster, node, bytes), PROT_READ,
+		 MAP_SHARED | MAP_FIXED, fd, (off_t)offset) == MAP_FAILED)
 		return cannot(cluster, node, errno, "map", failure);
 	snprintf(name, sizeof(name), "the input of rank %u (%.80s)", node,
 		 cluster->rank.names[node]);
-	error = sigbus_watch(address, ROUND_UP(bytes, PAGE_BYTES), fd, name);
+	error = sigbus_watch(address, ROUND_UP(bytes, PAGE_BYTES), fd, offset,
+			     name);
 	if (error)
 		return cannot(cluster, node, -error, "watch", failure);
 	return 0;

@@ -210,12 +210,9 @@ static int open_input(struct cluster *cluster, struct cluster_hello *hello)
 	const struct sorter_config *config = cluster->sort_config;
 	struct input *input = &cluster->input;
 	/* A rank that does not read does not even look at its input. */
-	int error = input_open(input, config->input_paths,
-			       cluster_own_has(cluster, CLUSTER_ROLE_READ)
-				       ? config->input_count
-				       : 0,
-			       config->shape.size, config->device_bytes,
-			       config->io, cluster->failure);
+	int error = sort_setup_input(
+		input, config, cluster_own_has(cluster, CLUSTER_ROLE_READ),
+		cluster->failure);
 	bool is_uniform;
 
 	if (error)
@@ -228,6 +225,7 @@ static int open_input(struct cluster *cluster, struct cluster_hello *hello)
 	*hello = (struct cluster_hello){
 		.shape = config->shape,
 		.unique = config->unique,
+		.header = 2 * config->header_bytes + config->drops_header,
 		.record_count = input->record_count,
 		.wanted = config->splitters,
 		.schedule = cluster_schedule_number(&cluster->config->schedule),
@@ -248,6 +246,11 @@ static int open_input(struct cluster *cluster, struct cluster_hello *hello)
 		cluster_offer_input(cluster, hello);
 	if (cluster->config->gathers && announce_files(cluster, hello) < 0)
 		return -EINVAL;
+	if (cluster_output_lacks_header(cluster))
+		return failure_set(cluster->failure, EXIT_USAGE, "--header", 0,
+				   "rank %u has no input whose header its "
+				   "output could get: add ':drop'",
+				   cluster->rank.rank);
 	if (!cluster->config->gathers && config->output_count > 0 &&
 	    cluster_own_has(cluster, CLUSTER_ROLE_SORT))
 		hello->output_place = outpath_place(config->output_paths[0],

@@ -69,10 +69,11 @@ static struct outfile *gathered(struct cluster *cluster)
 }
 
 /* The byte of our file at which our part begins; *whole_bytes is what all its
- * parts have. */
+ * parts and its header have. */
 static uint64_t find_part(const struct cluster *cluster, const uint64_t *shares,
 			  uint64_t *whole_bytes)
 {
+	uint64_t header_bytes = sort_setup_header_bytes(cluster->sort_config);
 	uint64_t first = 0, whole = 0;
 
 	for (unsigned i = 0; i < cluster->rank.node_count; i++) {
@@ -82,8 +83,8 @@ static uint64_t find_part(const struct cluster *cluster, const uint64_t *shares,
 			first += shares[i];
 		whole += shares[i];
 	}
-	*whole_bytes = whole * cluster->sort_config->shape.size;
-	return first * cluster->sort_config->shape.size;
+	*whole_bytes = header_bytes + whole * cluster->sort_config->shape.size;
+	return header_bytes + first * cluster->sort_config->shape.size;
 }
 
 static void announce_sync(struct cluster *cluster)
@@ -135,6 +136,7 @@ static int open_part(struct cluster *cluster, const uint64_t *shares,
 				   "what the ranks announce does not add up");
 	cluster_output_find_file(cluster);
 	name_file(cluster, cluster->output.file, name);
+	part.header_bytes = sort_setup_header_bytes(config);
 	part.begin_bytes =
 		find_part(cluster, shares, &cluster->output.room_bytes);
 	part.size_bytes = record_count * config->shape.size;
@@ -260,6 +262,13 @@ static bool names_output(const struct cluster *cluster)
 		cluster->rank.rank == cluster->output.first_rank);
 }
 
+bool cluster_output_lacks_header(const struct cluster *cluster)
+{
+	return sort_setup_header_bytes(cluster->sort_config) > 0 &&
+	       names_output(cluster) &&
+	       !cluster_own_has(cluster, CLUSTER_ROLE_READ);
+}
+
 int cluster_output_check(struct cluster *cluster, struct failure *failure)
 {
 	if (!names_output(cluster))
@@ -277,6 +286,7 @@ int cluster_output_commit(struct cluster *cluster, struct outfile *also,
 	if (!names_output(cluster))
 		return also ? outfile_commit_all(also, 1, sync, failure) : 0;
 	announce_sync(cluster);
+	cluster->output.output.header = cluster->input.header;
 	return output_commit(&cluster->output.output, sync, also, failure);
 }
 

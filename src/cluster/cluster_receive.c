@@ -236,9 +236,10 @@ static bool shares_are_skewed(struct cluster *cluster)
 
 /* How the slots of a share are divided. */
 struct numbering {
-	uint64_t received;    /* records of other ranks */
-	uint64_t table_bytes; /* in the messages that bring them */
-	uint64_t lower_slots; /* of lower ranks, before our own input's */
+	uint64_t received;	/* records of other ranks */
+	uint64_t table_bytes;	/* in the messages that bring them */
+	uint64_t lower_records; /* of lower ranks */
+	uint64_t lower_slots;	/* before our own input's */
 	uint64_t slots;
 };
 
@@ -268,6 +269,12 @@ static void number_slots(struct cluster *cluster, struct numbering *numbering)
 			.first_slot = numbering->slots,
 		};
 		if (i == cluster->rank.rank) {
+			numbering->lower_records = numbering->received;
+			if (numbering->slots > 0 &&
+			    !cluster_is_by_reference(cluster))
+				numbering->slots +=
+					input_lead_slots(&cluster->input);
+			source->first_slot = numbering->slots;
 			numbering->lower_slots = numbering->slots;
 			numbering->slots += slots_of(cluster, i);
 			continue;
@@ -423,7 +430,7 @@ static int open_records(struct cluster *cluster,
 
 	if (cluster_is_by_reference(cluster))
 		return cluster_map_inputs(cluster, failure);
-	higher = numbering->received - numbering->lower_slots;
+	higher = numbering->received - numbering->lower_records;
 	error = input_open_before(input, numbering->lower_slots, failure);
 	return error ? error : input_open_after(input, higher, failure);
 }

@@ -257,6 +257,7 @@ static int begin_output(struct external *external, struct failure *failure)
 	return error ? error
 		     : destination_begin(&external->ordering.destination,
 					 external->reading.input.record_count,
+					 reading_header(&external->reading),
 					 failure);
 }
 
@@ -395,8 +396,11 @@ static int commit(struct external *external, struct sorter_result *result,
 {
 	struct destination *destination = &external->ordering.destination;
 	struct sort_trace *trace = &external->ordering.trace;
-	int error = destination_finish(destination,
-				       external->ordering.next_record, failure);
+	int error;
+
+	destination->files.header = reading_header(&external->reading);
+	error = destination_finish(destination, external->ordering.next_record,
+				   failure);
 
 	/* The trace has all writes. */
 	if (error == 0 && trace->path)

@@ -19,6 +19,13 @@ struct sorter_config {
 	/* Records are in so many bytes at the beginning of each input that is a
 	 * block device; 0: in all. */
 	uint64_t device_bytes;
+	/* So many bytes at the beginning of each input are no records.  Each
+	 * output begins with those of the first input, unless they are dropped.
+	 */
+	uint64_t header_bytes;
+	bool drops_header;
+	/* The user has said so, or that there are none. */
+	bool header_is_known;
 	const char *const
 		*output_paths; /* parts of the sorted whole, in order */
 	unsigned output_count;

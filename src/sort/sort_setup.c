@@ -21,6 +21,32 @@
 #define UNASKED_WORKERS 16
 #define UNASKED_QUOTA_BYTES (256 * MIB)
 
+struct input_layout sort_setup_layout(const struct sorter_config *config)
+{
+	return (struct input_layout){
+		.record_size = config->shape.size,
+		.device_bytes = config->device_bytes,
+		.header_bytes = config->header_bytes,
+		.keeps_header = !config->drops_header,
+		.refuses_npy = !config->header_is_known,
+	};
+}
+
+int sort_setup_input(struct input *input, const struct sorter_config *config,
+		     bool is_read, struct failure *failure)
+{
+	const struct input_layout layout = sort_setup_layout(config);
+
+	return input_open(input, config->input_paths,
+			  is_read ? config->input_count : 0, &layout,
+			  config->io, failure);
+}
+
+uint64_t sort_setup_header_bytes(const struct sorter_config *config)
+{
+	return config->drops_header ? 0 : config->header_bytes;
+}
+
 static unsigned most_workers(const struct sorter_config *config,
 			     unsigned cpu_count)
 {
@@ -95,10 +121,10 @@ int sort_setup_outputs(struct output *output,
 	 * from cp. */
 	direct = config->io == INPUT_DIRECT ||
 		 (config->io == INPUT_AUTO && reaches_medium);
-	return output_open(output, config->output_paths, sizes_bytes,
-			   config->output_count, 0,
-			   config->outputs_are_devices ? &inputs : NULL, direct,
-			   failure);
+	return output_open(
+		output, config->output_paths, sizes_bytes, config->output_count,
+		sort_setup_header_bytes(config),
+		config->outputs_are_devices ? &inputs : NULL, direct, failure);
 }
 
 int sort_setup_output_sizes(struct output *output,

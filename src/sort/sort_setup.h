@@ -14,6 +14,16 @@
 
 /* Functions that return int return 0, or -errno with *failure filled. */
 
+/* What the config says of its inputs. */
+struct input_layout sort_setup_layout(const struct sorter_config *config);
+
+/* Open the config's inputs (input.h), or none of them. */
+int sort_setup_input(struct input *input, const struct sorter_config *config,
+		     bool is_read, struct failure *failure);
+
+/* What each output has before its records. */
+uint64_t sort_setup_header_bytes(const struct sorter_config *config);
+
 /* How many workers suit so many records, these CPUs and a quota of their time;
  * and what has decided on that: "--threads", "cpus", "quota", or "input", which
  * is small. */

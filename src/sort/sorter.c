@@ -537,9 +537,7 @@ static int open_sort(struct sorter *sorter, struct failure *failure)
 {
 	const struct sorter_config *config = &sorter->config;
 	struct sorter_result *result = sorter->result;
-	int error = input_open(&sorter->input, config->input_paths,
-			       config->input_count, config->shape.size,
-			       config->device_bytes, config->io, failure);
+	int error = sort_setup_input(&sorter->input, config, true, failure);
 
 	if (error)
 		return error;
@@ -635,6 +633,7 @@ static int commit(struct sorter *sorter, struct failure *failure)
 	struct sort_trace *trace = &sorter->trace;
 	int error = input_check(&sorter->input, failure);
 
+	sorter->output.header = sorter->input.header;
 	/* The trace has all writes. */
 	if (error == 0 && trace->path)
 		error = sink_finish(&sorter->output.sink, failure);

@@ -101,7 +101,7 @@ case_abbreviations()
 		blinksort in -o out --rec 10
 	refused "--hel: no such option; is --help meant?" blinksort --hel
 	refused "--vers: no such option; is --version meant?" blinkgen --vers
-	refused "--h: no such option; is --help meant?" blinkval --h
+	refused "--h: no such option; is --help meant?" blinkgen --h
 	refused "--pat: no such option; is --pattern meant?" \
 		blinkprobe memory --pat=read
 	refused "--fore: no such option; is --foreground meant?" blinkd --fore

@@ -70,7 +70,7 @@ case_partial_record()
 	expect_refused 3 ' of 100-byte records \(the default\): is there a header' \
 		in -o out
 	expect_refused 3 \
-		' 300-byte records: is there a header, or another --record-size\?$' \
+		' 300-byte records: is there a header \(--header\), or another --record-size\?$' \
 		in -o out --record-size=300
 }
 

@@ -19,6 +19,9 @@
 
 static char path[64];
 
+/* Of the files to come, a hole. */
+static uint64_t header_bytes;
+
 static uint8_t expected_byte(uint64_t position)
 {
 	return (uint8_t)(position * 0x9e3779b97f4a7c15u >> 56);
@@ -29,6 +32,8 @@ static void make_file(uint64_t bytes)
 	FILE *file = fopen(path, "w");
 
 	assert_non_null(file);
+	assert_int_equal(ftruncate(fileno(file), (off_t)header_bytes), 0);
+	assert_int_equal(fseek(file, 0, SEEK_END), 0);
 	for (uint64_t i = 0; i < bytes; i++)
 		putc(expected_byte(i), file);
 	assert_int_equal(fclose(file), 0);
@@ -40,16 +45,20 @@ static void open_with_room(struct input *input, enum input_mode mode,
 			   uint64_t after)
 {
 	const char *const paths[] = { path };
+	const struct input_layout layout = { .record_size = record_size,
+					     .header_bytes = header_bytes };
 	struct failure failure = { 0 };
 	struct range_reader reader;
 	struct source_run run;
 
-	assert_int_equal(
-		input_open(input, paths, 1, record_size, 0, mode, &failure), 0);
+	assert_int_equal(input_open(input, paths, 1, &layout, mode, &failure),
+			 0);
 	input->reserved_before_bytes = before * record_size;
 	input->reserved_after_bytes = after * record_size;
 	assert_int_equal(input_map(input, &failure), 0);
-	assert_int_equal((uintptr_t)input->base % HUGE_PAGE_BYTES, 0);
+	assert_int_equal((uintptr_t)input_start(input) % HUGE_PAGE_BYTES, 0);
+	assert_int_equal((uintptr_t)input->base % PAGE_BYTES,
+			 header_bytes % PAGE_BYTES);
 	assert_int_equal(range_open(&reader, input, 0, input->record_count,
 				    false, &failure),
 			 0);
@@ -78,17 +87,18 @@ static void check_room(enum input_mode mode, uint32_t record_size, uint64_t own,
 	struct failure failure = { 0 };
 	struct input input;
 	uint8_t *low, *high;
-	uint64_t slot;
+	uint64_t slot, lead;
 
 	make_file(own * record_size);
 	open_with_room(&input, mode, record_size, before, after);
-	assert_int_equal(input_open_before(&input, before, &failure), 0);
+	lead = input_lead_slots(&input);
+	assert_int_equal(input_open_before(&input, lead + before, &failure), 0);
 	assert_int_equal(input_open_after(&input, after, &failure), 0);
 	slot = input_after_slot(&input);
 	assert_true(slot >= input.slot_count);
 	assert_true((slot - input.slot_count) * record_size <
 		    PAGE_BYTES + (uint64_t)record_size);
-	low = input.base - before * record_size;
+	low = input.base - (lead + before) * record_size;
 	high = input.base + slot * record_size;
 	fill(low, before * record_size, 1);
 	fill(high, after * record_size, 2);
@@ -96,11 +106,13 @@ static void check_room(enum input_mode mode, uint32_t record_size, uint64_t own,
 	check(input.base, own * record_size, 0);
 	check(high, after * record_size, 2);
 	input_close(&input);
+	header_bytes = 0;
 	make_file(0);
 }
 
 static void input_open_room__every_mode_and_size(void **state)
 {
+	static const uint64_t headers[] = { 0, 128, 5001 };
 	static const enum input_mode modes[] = { INPUT_BUFFERED, INPUT_MMAP,
 						 INPUT_DIRECT };
 	static const uint32_t sizes[] = { 1, 3, 100, 4096, 5000 };
@@ -110,13 +122,17 @@ static void input_open_room__every_mode_and_size(void **state)
 	for (size_t m = 0; m < ARRAY_LEN(modes); m++)
 		for (size_t s = 0; s < ARRAY_LEN(sizes); s++)
 			for (size_t b = 0; b < ARRAY_LEN(bytes); b++)
-				for (size_t o = 0; o < ARRAY_LEN(bytes); o++)
+				for (size_t o = 0; o < ARRAY_LEN(bytes); o++) {
+					header_bytes =
+						headers[(m + s + b + o) %
+							ARRAY_LEN(headers)];
 					check_room(modes[m], sizes[s],
 						   bytes[o] / sizes[s],
 						   bytes[b] / sizes[s],
 						   bytes[(b + o) %
 							 ARRAY_LEN(bytes)] /
 							   sizes[s]);
+				}
 }
 
 /* Huge pages or not: what is opened is what was asked for, rounded. */

@@ -188,8 +188,10 @@ static void run_workers(void)
 
 static int open_source(void)
 {
+	const struct input_layout layout = { .record_size = record_size };
+
 	run_failure = (struct first_failure){ 0 };
-	return stream_source_open(&source, paths, stream_count, record_size,
+	return stream_source_open(&source, paths, stream_count, &layout,
 				  &run_failure, &failure);
 }
 
@@ -285,10 +287,11 @@ static void cut_record_is_named(void **state)
 	assert_true(first_failure_stops(&run_failure));
 	assert_int_equal(run_failure.failure.status, EXIT_FILE);
 	assert_string_equal(run_failure.failure.what, "standard input");
-	assert_string_equal(run_failure.failure.why,
-			    "1234567 bytes are not a whole number of 100-byte "
-			    "records (the default): is there a header, or "
-			    "another --record-size?");
+	assert_string_equal(
+		run_failure.failure.why,
+		"1234567 bytes are not a whole number of 100-byte "
+		"records (the default): is there a header (--header), or "
+		"another --record-size?");
 	stream_source_close(&source);
 }
 

@@ -234,6 +234,7 @@ static int compare(const struct peer *peer, const struct peer *own,
 	} options[] = {
 		{ "key",
 		  key_list_equal(&theirs->shape.keys, &ours->shape.keys) },
+		{ "header", theirs->header == ours->header },
 		{ "unique", theirs->unique == ours->unique },
 		{ "splitters", theirs->wanted == ours->wanted },
 		{ "by-reference", theirs->by_reference == ours->by_reference },
@@ -272,16 +273,17 @@ static int compare(const struct peer *peer, const struct peer *own,
 	return compare_places(peer, own, failure);
 }
 
-/* Fewer slots are free between two files of an input than a page has bytes.  An
- * input that other ranks may map is one file, without free slots. */
+/* Fewer slots are free between two files of an input than two pages have bytes,
+ * since the end of a header may take one.  An input that other ranks may map is
+ * one file, without free slots. */
 static bool slots_are_good(const struct cluster_hello *hello)
 {
 	uint64_t free_slots = hello->slot_count - hello->record_count;
 
 	return hello->slot_count >= hello->record_count &&
-	       free_slots <= (hello->host_id
-				      ? 0
-				      : (uint64_t)INPUT_FILES_MAX * PAGE_BYTES);
+	       free_slots <= (hello->host_id ? 0
+					     : (uint64_t)INPUT_FILES_MAX * 2 *
+						       PAGE_BYTES);
 }
 
 static bool kind_is_good(const struct cluster_hello *hello)

@@ -79,13 +79,16 @@ struct cluster_hello {
 	 * record_count is this rank's part at first; CLUSTER_NOT_SHARED: its
 	 * input is its own. */
 	uint64_t shared_records;
+	/* Twice the bytes before the records of each input, and 1 if outputs
+	 * begin with none. */
+	uint64_t header;
 };
 
 #define CLUSTER_NOT_SHARED UINT64_MAX
 
 /* Little-endian words: a version; of the shape the size and, in a word each,
  * KEY_FIELDS_MAX fields of the key; the choices; and the numbers. */
-#define CLUSTER_HELLO_BYTES (8 * (16 + KEY_FIELDS_MAX))
+#define CLUSTER_HELLO_BYTES (8 * (17 + KEY_FIELDS_MAX))
 
 /* The most bytes of input that a rank may have.  A peer that tells of more ends
  * the run, before its number is added, multiplied or used for memory. */

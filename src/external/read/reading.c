@@ -9,6 +9,7 @@
 #include "external/read/pipeline.h"
 #include "sort/key_probe.h"
 #include "sort/record_counts.h"
+#include "sort/sort_setup.h"
 
 /* Splitters have failed when more than this part of a batch lies in crowded
  * buckets.  A single worker sorts a crowded bucket: if it is an eighth of the
@@ -33,22 +34,27 @@ int reading_open(struct reading *reading, const struct sorter_config *config,
 	else if (stream_source_suits(config->input_paths, config->input_count))
 		reading->kind = READING_STREAMS;
 	if (reading->kind == READING_STREAMS) {
+		const struct input_layout layout = sort_setup_layout(config);
+
 		reading->input.record_count = EXTERNAL_RECORDS_UNKNOWN;
 		reading->input.mode = INPUT_BUFFERED;
 		return stream_source_open(
 			&reading->streams, config->input_paths,
-			config->input_count, config->shape.size, run_failure,
-			failure);
+			config->input_count, &layout, run_failure, failure);
 	}
-	error = input_open(&reading->input, config->input_paths,
-			   config->input_count, config->shape.size,
-			   config->device_bytes, config->io, failure);
+	error = sort_setup_input(&reading->input, config, true, failure);
 	if (error)
 		return error;
 	input_choose(&reading->input);
 	if (reading->input.mode == INPUT_DIRECT)
 		input_open_directly(&reading->input);
 	return 0;
+}
+
+const uint8_t *reading_header(const struct reading *reading)
+{
+	return reading->kind == READING_STREAMS ? reading->streams.header
+						: reading->input.header;
 }
 
 /* --- how many lanes ------------------------------------------------------- */

@@ -85,6 +85,10 @@ int reading_open(struct reading *reading, const struct sorter_config *config,
 		 bool is_shared, struct first_failure *run_failure,
 		 struct failure *failure);
 
+/* The first input's header, of which that of a stream is known when the pass
+ * has ended; NULL: it is not kept. */
+const uint8_t *reading_header(const struct reading *reading);
+
 /* *plan has been made for one lane, and *request for it.  Change both to as
  * many lanes as there are devices, or to the most with which a plan costs no
  * more merging and hardly more room.  A shared input has one.  The plan and the

@@ -109,11 +109,12 @@ static int close_ended(struct stream_source *streams, struct failure *failure)
 	if (streams->bytes % record_size == 0)
 		return 0;
 	return failure_set(failure, EXIT_FILE, streams->name, 0,
-			   "%" PRIu64 " bytes are not a whole number of "
-			   "%" PRIu32 "-byte records%s: is there a header, or "
-			   "another --record-size?",
-			   streams->bytes, record_size,
-			   record_size_note(record_size));
+			   "%" PRIu64 " bytes%s are not a whole number of "
+			   "%" PRIu32 "-byte records%s" INPUT_PARTIAL_HINT,
+			   streams->bytes,
+			   streams->header_bytes > 0 ? " behind the header"
+						     : "",
+			   record_size, record_size_note(record_size));
 }
 
 /* --- reading, with the lock held ------------------------------------------ */
@@ -136,6 +137,35 @@ static ssize_t read_some(struct stream_source *streams, uint8_t *target,
 		if (errno != EINTR && errno != EAGAIN)
 			return failure_set(failure, EXIT_FILE, streams->name,
 					   errno, "cannot read");
+	}
+	return 0;
+}
+
+/* The target has room for so many bytes, and will be used again.  The run may
+ * have failed elsewhere when this returns. */
+static int skip_header(struct stream_source *streams, uint8_t *target,
+		       uint64_t bytes, struct failure *failure)
+{
+	bool is_first = streams->next_path == 1;
+	uint64_t done = 0;
+
+	while (done < streams->header_bytes) {
+		ssize_t got = read_some(
+			streams, target,
+			MIN(bytes, streams->header_bytes - done), failure);
+
+		if (got < 0)
+			return (int)got;
+		if (got == 0 && first_failure_stops(streams->failure))
+			return 0;
+		if (got == 0)
+			return failure_set(failure, EXIT_FILE, streams->name, 0,
+					   "%" PRIu64 " bytes are fewer than "
+					   "the %" PRIu64 " of --header",
+					   done, streams->header_bytes);
+		if (streams->header && is_first)
+			memcpy(streams->header + done, target, (size_t)got);
+		done += (uint64_t)got;
 	}
 	return 0;
 }
@@ -179,6 +209,9 @@ static int64_t read_unit(struct stream_source *streams, struct failure *failure)
 
 	while (got == 0 && count > 0 &&
 	       !first_failure_stops(streams->failure)) {
+		uint8_t *target = source->base +
+				  streams->batch_records * source->record_size;
+		uint64_t bytes = count * source->record_size;
 		int error = 0;
 
 		if (streams->fd < 0 &&
@@ -186,14 +219,15 @@ static int64_t read_unit(struct stream_source *streams, struct failure *failure)
 			streams->has_ended = true;
 			return 0;
 		}
-		if (streams->fd < 0)
+		if (streams->fd < 0) {
 			error = open_next(streams, failure);
+			if (error == 0)
+				error = skip_header(streams, target, bytes,
+						    failure);
+		}
 		if (error)
 			return error;
-		got = read_stream(streams,
-				  source->base + streams->batch_records *
-							 source->record_size,
-				  count * source->record_size, failure);
+		got = read_stream(streams, target, bytes, failure);
 	}
 	return got <= 0 ? got : got / source->record_size;
 }
@@ -265,7 +299,7 @@ static const struct source_ops operations = {
 /* --- its life ------------------------------------------------------------- */
 
 int stream_source_open(struct stream_source *streams, const char *const *paths,
-		       unsigned path_count, uint32_t record_size,
+		       unsigned path_count, const struct input_layout *layout,
 		       const struct first_failure *run_failure,
 		       struct failure *failure)
 {
@@ -275,15 +309,21 @@ int stream_source_open(struct stream_source *streams, const char *const *paths,
 		.source = {
 			.ops = &operations,
 			.context = streams,
-			.record_size = record_size,
+			.record_size = layout->record_size,
 		},
 		.paths = paths,
 		.path_count = path_count,
-		.unit_records = MAX(1, UNIT_BYTES / record_size),
+		.header_bytes = layout->header_bytes,
+		.unit_records = MAX(1, UNIT_BYTES / layout->record_size),
 		.failure = run_failure,
 		.fd = -1,
 	};
 	pthread_mutex_init(&streams->lock, NULL);
+	if (layout->header_bytes > 0 && layout->keeps_header) {
+		streams->header = malloc(layout->header_bytes);
+		if (!streams->header)
+			return failure_no_memory(failure);
+	}
 	for (unsigned i = 0; i < path_count && error == 0; i++)
 		error = check_path(paths[i], failure);
 	return error;
@@ -321,6 +361,7 @@ void stream_source_close(struct stream_source *streams)
 		return;
 	if (streams->fd >= 0)
 		close(streams->fd);
+	free(streams->header);
 	pthread_mutex_destroy(&streams->lock);
 	memset(streams, 0, sizeof(*streams));
 }

@@ -20,12 +20,15 @@
 #include "base/first_failure.h"
 #include "base/stage.h"
 #include "external/runs/batch.h"
+#include "io/input/input.h"
 #include "io/input/source.h"
 
 struct stream_source {
 	struct source source; /* of the current batch's records */
 	const char *const *paths;
 	unsigned path_count;
+	uint64_t header_bytes; /* of each */
+	uint8_t *header;       /* owned: of the first; NULL: it is not kept */
 	uint64_t unit_records;
 	/* The run has failed elsewhere: reading ends. */
 	const struct first_failure *failure;
@@ -34,7 +37,7 @@ struct stream_source {
 	unsigned next_path;
 	int fd;			/* the one that is read; -1: none is open */
 	const char *name;	/* of it, for messages */
-	uint64_t bytes;		/* of it, so far */
+	uint64_t bytes;		/* of its records, so far */
 	uint64_t batch_records; /* that the current batch has */
 	/* The first of these, which no worker has taken. */
 	uint64_t peeked_records;
@@ -53,11 +56,12 @@ bool stream_source_suits(const char *const *paths, unsigned path_count);
 /*
  * Check that all inputs are there.  Each is opened when those before it have
  * ended, as cat(1) does: a FIFO may get its writer only then.  "-" is standard
- * input, from where it stands.  paths and run_failure are borrowed.  0 or
+ * input, from where it stands.  The layout's header is skipped in each.  paths
+ * and run_failure are borrowed.  0 or
  * -errno with *failure filled.
  */
 int stream_source_open(struct stream_source *streams, const char *const *paths,
-		       unsigned path_count, uint32_t record_size,
+		       unsigned path_count, const struct input_layout *layout,
 		       const struct first_failure *run_failure,
 		       struct failure *failure);
 

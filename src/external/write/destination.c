@@ -61,14 +61,21 @@ void destination_set_slots(struct destination *destination, uint8_t *memory,
 }
 
 int destination_begin(struct destination *destination, uint64_t record_count,
-		      struct failure *failure)
+		      const uint8_t *header, struct failure *failure)
 {
 	const struct sorter_config *config = destination->config;
 
-	if (destination->is_stream)
-		return stream_sink_open(&destination->stream,
-					record_count * config->shape.size,
-					failure);
+	if (destination->is_stream) {
+		int error = stream_sink_open(&destination->stream,
+					     record_count * config->shape.size,
+					     failure);
+
+		return error || !header
+			       ? error
+			       : stream_sink_write_header(
+					 &destination->stream, header,
+					 config->header_bytes, failure);
+	}
 	if (destination->has_sizes)
 		return 0;
 	return sort_setup_output_sizes(&destination->files, config,

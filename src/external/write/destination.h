@@ -42,9 +42,9 @@ void destination_set_slots(struct destination *destination, uint8_t *memory,
 			   unsigned slot_count, size_t chunk_bytes);
 
 /* All has been read, and so many records will come at most.  A FIFO waits here
- * for its reader. */
+ * for its reader, and a stream gets the header, which may be NULL. */
 int destination_begin(struct destination *destination, uint64_t record_count,
-		      struct failure *failure);
+		      const uint8_t *header, struct failure *failure);
 
 /* All workers have ended, and have written so many records. */
 int destination_finish(struct destination *destination, uint64_t record_count,

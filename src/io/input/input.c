@@ -112,8 +112,53 @@ static int cannot_open(const struct input_file *file, struct failure *failure)
 		      in_root ? "cannot open in the folder /" : "cannot open");
 }
 
-static int open_file(struct input_file *file, uint32_t record_size,
-		     uint64_t device_bytes, struct failure *failure)
+/* Files of NumPy begin with a magic number, the version of their format, and
+ * the length of what precedes the array: 2 bytes of it, or 4 since version 2.
+ */
+static int refuse_npy(const struct input_file *file, struct failure *failure)
+{
+	static const uint8_t magic[] = "\x93NUMPY";
+	uint8_t head[12];
+
+	if (file_read_at(file->fd, head, sizeof(head), 0) != sizeof(head) ||
+	    memcmp(head, magic, sizeof(magic) - 1) != 0)
+		return 0;
+	return failure_set(failure, EXIT_FILE, file->path, 0,
+			   "is a NumPy file: sort it with --header=%" PRIu64
+			   " (or 0, if it is not)",
+			   head[6] == 1 ? 10u + (head[8] | head[9] << 8)
+					: 12 + (uint64_t)load_le32(head + 8));
+}
+
+static int count_records(struct input_file *file,
+			 const struct input_layout *layout,
+			 struct failure *failure)
+{
+	uint32_t record_size = layout->record_size;
+	uint64_t bytes = file->size_bytes - layout->header_bytes;
+
+	if (file->size_bytes < layout->header_bytes)
+		return failure_set(failure, EXIT_FILE, file->path, 0,
+				   "%" PRIu64
+				   " bytes are fewer than the %" PRIu64
+				   " of --header",
+				   file->size_bytes, layout->header_bytes);
+	file->record_count = bytes / record_size;
+	if (bytes % record_size == 0)
+		return 0;
+	return failure_set(
+		failure, EXIT_FILE, file->path, 0,
+		"%" PRIu64 " bytes%s are not a whole number of %" PRIu32
+		"-byte records%s%s",
+		bytes, layout->header_bytes > 0 ? " behind the header" : "",
+		record_size, record_size_note(record_size),
+		file->is_device && layout->device_bytes == 0
+			? ": how many are, --device-bytes says"
+			: INPUT_PARTIAL_HINT);
+}
+
+static int open_file(struct input_file *file, const struct input_layout *layout,
+		     struct failure *failure)
 {
 	int error;
 
@@ -123,23 +168,10 @@ static int open_file(struct input_file *file, uint32_t record_size,
 		return cannot_open(file, failure);
 	error = check_file(file, failure);
 	if (error == 0 && file->is_device)
-		error = take_device(file, device_bytes, failure);
-	if (error)
-		return error;
-	if (file->size_bytes % record_size != 0)
-		return failure_set(failure, EXIT_FILE, file->path, 0,
-				   "%" PRIu64
-				   " bytes are not a whole number of "
-				   "%" PRIu32 "-byte records%s%s",
-				   file->size_bytes, record_size,
-				   record_size_note(record_size),
-				   file->is_device && device_bytes == 0
-					   ? ": how many are, --device-bytes "
-					     "says"
-					   : ": is there a header, or another "
-					     "--record-size?");
-	file->record_count = file->size_bytes / record_size;
-	return 0;
+		error = take_device(file, layout->device_bytes, failure);
+	if (error == 0 && layout->refuses_npy && !file->is_device)
+		error = refuse_npy(file, failure);
+	return error ? error : count_records(file, layout, failure);
 }
 
 /* Give a file its slots, behind those of the files before it. */
@@ -152,7 +184,10 @@ static int place_file(struct input *input, struct input_file *file,
 	file->first_slot = input->slot_count;
 	if (file->record_count == 0)
 		return 0;
-	file->first_slot = ROUND_UP(input->slot_count, input->align_records);
+	if (input->slot_count > 0)
+		file->first_slot =
+			ROUND_UP(input->slot_count + input_lead_slots(input),
+				 input->align_records);
 	input->slot_count = file->first_slot + file->record_count;
 	input->record_count += file->record_count;
 	/* No sum of two sizes wraps.  There is room to round up the product to
@@ -164,18 +199,32 @@ static int place_file(struct input *input, struct input_file *file,
 	return 0;
 }
 
+static int read_fully(const struct input_file *file, uint8_t *target,
+		      uint64_t offset, uint64_t bytes, struct failure *failure);
+
+static int keep_header(struct input *input, struct failure *failure)
+{
+	input->header = malloc(input->header_bytes);
+	if (!input->header)
+		return failure_no_memory(failure);
+	return read_fully(&input->files[0], input->header, 0,
+			  input->header_bytes, failure);
+}
+
 int input_open(struct input *input, const char *const *paths,
-	       unsigned path_count, uint32_t record_size, uint64_t device_bytes,
+	       unsigned path_count, const struct input_layout *layout,
 	       enum input_mode mode, struct failure *failure)
 {
 	bool has_device = false;
 	int error = 0;
 
 	*input = (struct input){
-		.record_size = record_size,
+		.record_size = layout->record_size,
+		.header_bytes = layout->header_bytes,
 		.mode = mode,
-		.align_records = PAGE_BYTES / greatest_common_divisor(
-						      PAGE_BYTES, record_size),
+		.align_records = PAGE_BYTES /
+				 greatest_common_divisor(PAGE_BYTES,
+							 layout->record_size),
 	};
 	if (path_count > INPUT_FILES_MAX)
 		return failure_set(failure, EXIT_USAGE, NULL, 0,
@@ -191,12 +240,15 @@ int input_open(struct input *input, const char *const *paths,
 		file->path = paths[i];
 		file->fd = -1;
 		file->direct_fd = -1;
-		error = open_file(file, record_size, device_bytes, failure);
+		error = open_file(file, layout, failure);
 		if (!error)
 			error = place_file(input, file, failure);
 		has_device |= file->is_device;
 	}
-	if (!error && device_bytes > 0 && path_count > 0 && !has_device)
+	if (!error && path_count > 0 && layout->header_bytes > 0 &&
+	    layout->keeps_header)
+		error = keep_header(input, failure);
+	if (!error && layout->device_bytes > 0 && path_count > 0 && !has_device)
 		error = failure_set(failure, EXIT_USAGE, "--device-bytes", 0,
 				    "no input is a block device");
 	return error;
@@ -205,13 +257,15 @@ int input_open(struct input *input, const char *const *paths,
 void input_leave(struct input *input)
 {
 	free(input->files);
+	free(input->header);
 	*input = (struct input){ 0 };
 }
 
 void input_close(struct input *input)
 {
 	if (input->base) {
-		uint8_t *begin = input->base - input->reserved_before_bytes;
+		uint8_t *begin =
+			input_start(input) - input->reserved_before_bytes;
 		size_t bytes = input->reserved_before_bytes + input->map_bytes +
 			       input->reserved_after_bytes;
 
@@ -238,7 +292,7 @@ void input_forget(const struct input *input, unsigned part, unsigned parts)
 	end = input->map_bytes / PAGE_BYTES * (part + 1) / parts * PAGE_BYTES;
 	/* A failure costs nothing but time: the exit of the process unmaps the
 	 * pages. */
-	madvise(input->base + begin, end - begin, MADV_DONTNEED);
+	madvise(input_start(input) + begin, end - begin, MADV_DONTNEED);
 }
 
 /* --- the memory ------------------------------------------------------------
@@ -273,7 +327,8 @@ uint64_t input_layout_bytes(uint64_t bytes)
 
 static uint64_t layout_bytes(const struct input *input)
 {
-	return input_layout_bytes(input->slot_count * input->record_size);
+	return input_layout_bytes(input_lead_bytes(input) +
+				  input->slot_count * input->record_size);
 }
 
 uint64_t input_memory_bytes(const struct input *input)
@@ -312,7 +367,9 @@ static uint8_t *reserve_all(struct input *input)
 		return NULL;
 	}
 	input->reserved_before_bytes =
-		ROUND_UP(input->reserved_before_bytes, HUGE_PAGE_BYTES);
+		ROUND_UP(input->reserved_before_bytes +
+				 input_lead_slots(input) * input->record_size,
+			 HUGE_PAGE_BYTES);
 	if (input->reserved_after_bytes > 0)
 		/* input_space.c may make the last huge page accessible as a
 		 * whole. */
@@ -327,32 +384,34 @@ static uint8_t *reserve_all(struct input *input)
 	start = bytes > PTRDIFF_MAX - HUGE_PAGE_BYTES ? NULL : reserve(bytes);
 	if (!start)
 		return NULL;
-	return start + input->reserved_before_bytes;
+	return start + input->reserved_before_bytes + input_lead_bytes(input);
 }
 
 /* The last file is mapped with all of its last huge page, which would otherwise
  * be mapped by small pages; unless other records go there. */
 static size_t mapped_bytes(const struct input *input,
 			   const struct input_file *file,
-			   const uint8_t *address)
+			   const uint8_t *address, uint64_t offset)
 {
 	if (file != &input->files[input->file_count - 1] ||
 	    (input->reserved_after_bytes > 0 && !input->exclusive_tail))
-		return file->size_bytes;
-	return (size_t)(input->base + input->map_bytes - address);
+		return file->size_bytes - offset;
+	return (size_t)(input_start(input) + input->map_bytes - address);
 }
 
 static int map_file(const struct input *input, const struct input_file *file,
 		    struct failure *failure)
 {
-	uint8_t *address = input_address(input, file, 0);
+	uint64_t offset = ROUND_DOWN(input->header_bytes, PAGE_BYTES);
+	uint8_t *address = input_address(input, file, offset);
 	int error;
 
-	if (mmap(address, mapped_bytes(input, file, address), PROT_READ,
-		 MAP_SHARED | MAP_FIXED, file->fd, 0) == MAP_FAILED)
+	if (mmap(address, mapped_bytes(input, file, address, offset), PROT_READ,
+		 MAP_SHARED | MAP_FIXED, file->fd, (off_t)offset) == MAP_FAILED)
 		return refuse(file, failure, errno, "cannot map");
-	error = sigbus_watch(address, ROUND_UP(file->size_bytes, PAGE_BYTES),
-			     file->fd, file->path);
+	error = sigbus_watch(address,
+			     ROUND_UP(file->size_bytes - offset, PAGE_BYTES),
+			     file->fd, offset, file->path);
 	if (error)
 		return failure_set(failure, EXIT_RESOURCES, file->path, -error,
 				   "cannot watch its mapping");
@@ -361,10 +420,12 @@ static int map_file(const struct input *input, const struct input_file *file,
 
 static int map_memory(struct input *input, struct failure *failure)
 {
-	if (mprotect(input->base, input->map_bytes, PROT_READ | PROT_WRITE))
+	uint8_t *start = input_start(input);
+
+	if (mprotect(start, input->map_bytes, PROT_READ | PROT_WRITE))
 		return failure_set(failure, EXIT_RESOURCES, NULL, errno,
 				   "memory for the input");
-	madvise(input->base, input->map_bytes, MADV_HUGEPAGE);
+	madvise(start, input->map_bytes, MADV_HUGEPAGE);
 	return 0;
 }
 

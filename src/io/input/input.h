@@ -7,7 +7,9 @@
  * slots without a record, fewer than PAGE_BYTES of them each, and an index
  * of slot_count's bits finds every record of every file with one
  * multiplication. Slots ascend as records do, so comparing slots is comparing
- * input order.
+ * input order.  Each file may begin with a header, which is no slot's: pages
+ * lie in memory as they do in the files, so base is header_bytes behind the
+ * beginning of a page.
  *
  * Ways to bring the bytes in:
  *   mmap      the page cache itself is mapped; nothing is copied.  A file that
@@ -29,11 +31,30 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/base.h"
 #include "base/failure.h"
 
 enum input_mode { INPUT_AUTO, INPUT_BUFFERED, INPUT_MMAP, INPUT_DIRECT };
 
 #define INPUT_FILES_MAX 1024
+
+/* What is read of each file. */
+struct input_layout {
+	uint32_t record_size;
+	/* The first device_bytes of a block device, with its header; 0: all. */
+	uint64_t device_bytes;
+	uint64_t header_bytes; /* before the records */
+	bool keeps_header;     /* that of the first file */
+	/* Refuse a file of NumPy (.npy), which has a header. */
+	bool refuses_npy;
+};
+
+/* Ends the message about a file that has no whole number of records. */
+#define INPUT_PARTIAL_HINT                                                     \
+	": is there a header (--header), or another --record-size?"
+
+/* Headers that are kept are in memory. */
+#define INPUT_HEADER_KEPT_MAX ((uint64_t)16 << 20)
 
 struct input_file {
 	const char *path; /* borrowed */
@@ -52,13 +73,17 @@ struct input {
 	struct input_file *files; /* owned */
 	unsigned file_count;
 	uint32_t record_size;
+	uint64_t header_bytes; /* of each file */
+	uint8_t *header;       /* owned: of the first file; NULL: not kept */
 	uint64_t record_count; /* of all files */
 	uint64_t slot_count;   /* >= record_count: holes between files */
 	/* The fewest records that end at a page boundary: lcm / size. */
 	uint64_t align_records;
 	enum input_mode mode; /* as wanted; after input_choose never AUTO */
-	uint8_t *base;	      /* NULL until input_map; a multiple of 2 MiB */
-	size_t map_bytes;
+	/* NULL until input_map; input_lead_bytes() behind a multiple of 2 MiB
+	 */
+	uint8_t *base;
+	size_t map_bytes; /* from that multiple on */
 	/* Address space to reserve on both sides, for records that are not the
 	 * input's.  The caller sets it before input_map(), which rounds it up.
 	 */
@@ -69,17 +94,17 @@ struct input {
 };
 
 /*
- * Open all, check that each is a regular file or a block device, and a whole
- * number of records.  The first device_bytes of a block device are the input,
- * or all if that is 0; where none of the inputs is a device, it has to be 0.
+ * Open all, check that each is a regular file or a block device, and a header
+ * and a whole number of records.  Where none of the inputs is a device,
+ * device_bytes has to be 0.
  * Another program that locks a device (flock(2)) is refused it until it is
  * closed, so that none of ours writes there (outdevice.h).  A file that says
- * that it is empty and is not (procfs) is refused.  Nothing else is read, and
- * nothing mapped yet.  Returns 0 or -errno with *failure filled; the input is
- * still to be closed then.
+ * that it is empty and is not (procfs) is refused.  Nothing else is read but
+ * the header, and nothing mapped yet.  Returns 0 or -errno with *failure
+ * filled; the input is still to be closed then.
  */
 int input_open(struct input *input, const char *const *paths,
-	       unsigned path_count, uint32_t record_size, uint64_t device_bytes,
+	       unsigned path_count, const struct input_layout *layout,
 	       enum input_mode mode, struct failure *failure);
 
 /* Decide what AUTO means for these files (looks at the page cache). */
@@ -103,12 +128,12 @@ int input_map(struct input *input, struct failure *failure);
 
 /*
  * Memory in the reserved space, for records that form one array with the
- * input's own, which need not be copied: record_count records that end exactly
- * at base (they have the slots from -record_count on), or that begin at
- * input_after_slot().  Call each once, after input_map(); the space must have
- * been reserved.  0 or -errno with *failure filled.
+ * input's own, which need not be copied: slot_count slots that end at base, of
+ * which the last input_lead_slots() are not to be used, or record_count records
+ * that begin at input_after_slot().  Call each once, after input_map(); the
+ * space must have been reserved.  0 or -errno with *failure filled.
  */
-int input_open_before(struct input *input, uint64_t record_count,
+int input_open_before(struct input *input, uint64_t slot_count,
 		      struct failure *failure);
 int input_open_after(struct input *input, uint64_t record_count,
 		     struct failure *failure);
@@ -176,7 +201,26 @@ static inline uint64_t input_offset(const struct input *input,
 				    const struct input_file *file,
 				    uint64_t number)
 {
-	return (number - file->first_record) * input->record_size;
+	return input->header_bytes +
+	       (number - file->first_record) * input->record_size;
+}
+
+/* Returns how many bytes of the header lie before the records in their first
+ * page, and how many slots before base share that page. */
+static inline uint32_t input_lead_bytes(const struct input *input)
+{
+	return input->header_bytes % PAGE_BYTES;
+}
+
+static inline uint64_t input_lead_slots(const struct input *input)
+{
+	return DIV_ROUND_UP(input_lead_bytes(input), input->record_size);
+}
+
+/* Returns where the pages of the first file begin in memory. */
+static inline uint8_t *input_start(const struct input *input)
+{
+	return input->base - input_lead_bytes(input);
 }
 
 /* --- for input_reader.c ----------------------------------------------------
@@ -185,12 +229,14 @@ static inline uint64_t input_offset(const struct input *input,
 /* The file that a record lies in; record < record_count. */
 unsigned input_find_file(const struct input *input, uint64_t record);
 
-/* Returns the address where a file's byte is or will be. */
+/* Returns the address where a file's byte is or will be, of the records or the
+ * page where they begin. */
 static inline uint8_t *input_address(const struct input *input,
 				     const struct input_file *file,
 				     uint64_t offset)
 {
-	return input->base + file->first_slot * input->record_size + offset;
+	return input->base + file->first_slot * input->record_size + offset -
+	       input->header_bytes;
 }
 
 /* Read bytes of a file to their place, by pread(2).  0, or -errno with *failure

@@ -50,7 +50,9 @@ static void share(const struct source *source, unsigned worker,
 /* --- reading past the page cache --------------------------------------------
  *
  * QUEUE_DEPTH reads of QUEUE_PIECE_BYTES are always under way, each straight
- * into the place where its bytes belong.
+ * into the place where its bytes belong.  A page that holds records of two
+ * shares, as some do behind a header, comes through the page cache: each worker
+ * reads its own bytes of it.
  */
 
 #define QUEUE_DEPTH 16
@@ -67,14 +69,22 @@ struct input_queue {
 	uint64_t offset;
 };
 
-/* The end of the share within a file, in bytes. */
+/* The end of the share within a file, in bytes; 0: the file has no records. */
 static uint64_t share_end(const struct input_queue *queue, unsigned file)
 {
 	const struct input_file *in = &queue->input->files[file];
 
+	if (in->record_count == 0)
+		return 0;
 	return input_offset(
 		queue->input, in,
 		MIN(queue->end_record, in->first_record + in->record_count));
+}
+
+/* The first page with records is read whole, since the file alone has it. */
+static uint64_t begin_of_records(const struct input *input)
+{
+	return ROUND_DOWN(input->header_bytes, PAGE_BYTES);
 }
 
 /* Move to the next file when all of this one's part is being read.  False:
@@ -88,46 +98,49 @@ static bool find_next(struct input_queue *queue)
 		if (queue->offset < share_end(queue, queue->file))
 			return true;
 		queue->file++;
-		queue->offset = 0;
+		queue->offset = begin_of_records(queue->input);
 	}
 	return false;
+}
+
+/* What is read next of a file that is read up to `end`: whole pages, or bytes
+ * of a page that another worker has a part of. */
+static uint64_t piece_bytes(const struct input_queue *queue, uint64_t end,
+			    bool *is_whole)
+{
+	const struct input_file *file = &queue->input->files[queue->file];
+	uint64_t whole_end =
+		end == file->size_bytes ? end : ROUND_DOWN(end, PAGE_BYTES);
+
+	*is_whole =
+		queue->offset % PAGE_BYTES == 0 && queue->offset < whole_end;
+	if (*is_whole)
+		return MIN(whole_end - queue->offset, QUEUE_PIECE_BYTES);
+	return MIN(end, ROUND_DOWN(queue->offset, PAGE_BYTES) + PAGE_BYTES) -
+	       queue->offset;
 }
 
 static bool next_piece(void *context, struct read_extent *extent)
 {
 	struct input_queue *queue = context;
 	const struct input_file *file;
+	uint64_t length;
+	bool is_whole;
 
 	if (!find_next(queue))
 		return false;
 	file = &queue->input->files[queue->file];
+	length = piece_bytes(queue, share_end(queue, queue->file), &is_whole);
 	*extent = (struct read_extent){
-		.direct_fd = file->direct_fd,
+		.direct_fd = is_whole ? file->direct_fd : -1,
 		.plain_fd = file->fd,
 		.offset_bytes = queue->offset,
-		.length_bytes = (uint32_t)MIN(share_end(queue, queue->file) -
-						      queue->offset,
-					      QUEUE_PIECE_BYTES),
+		.length_bytes = (uint32_t)length,
 		.path = file->path,
 		.target = input_address(queue->input, file, queue->offset),
 	};
 	queue->offset += extent->length_bytes;
 	return true;
-}
-
-/* A last page is read whole, which must not reach into another's share. */
-static bool share_is_aligned(const struct input *input, unsigned file,
-			     uint64_t first_record, uint64_t end_record)
-{
-	const struct input_file *in = &input->files[file];
-	uint64_t begin = input_offset(input, in, first_record);
-	uint64_t end;
-
-	while (in->first_record + in->record_count < end_record)
-		in++;
-	end = input_offset(input, in, end_record);
-	return begin % PAGE_BYTES == 0 &&
-	       (end % PAGE_BYTES == 0 || end == in->size_bytes);
 }
 
 static void free_queue(struct input_queue *queue)
@@ -138,16 +151,14 @@ static void free_queue(struct input_queue *queue)
 }
 
 /* A queue for these records, at least one, of which the first lies in the file;
- * or NULL: out of memory, no io_uring, no direct descriptor, or a share that
- * does not begin and end at a page boundary or a file's end. */
+ * or NULL: out of memory, no io_uring, or no direct descriptor. */
 static struct input_queue *make_queue(const struct input *input, unsigned file,
 				      uint64_t first_record,
 				      uint64_t end_record)
 {
 	struct input_queue *queue;
 
-	if (input->files[file].direct_fd < 0 ||
-	    !share_is_aligned(input, file, first_record, end_record))
+	if (input->files[file].direct_fd < 0)
 		return NULL;
 	queue = malloc(sizeof(*queue));
 	if (!queue)
@@ -155,7 +166,10 @@ static struct input_queue *make_queue(const struct input *input, unsigned file,
 	queue->input = input;
 	queue->end_record = end_record;
 	queue->file = file;
-	queue->offset = input_offset(input, &input->files[file], first_record);
+	queue->offset = first_record == input->files[file].first_record
+				? begin_of_records(input)
+				: input_offset(input, &input->files[file],
+					       first_record);
 	read_ahead_init(&queue->ahead, QUEUE_DEPTH, NULL,
 			QUEUE_PIECE_BYTES + 2 * PAGE_BYTES, next_piece, queue);
 	if (queue->ahead.has_ring)

@@ -75,43 +75,47 @@ static int open_space(const struct space *space, struct failure *failure)
 	return error;
 }
 
-int input_open_before(struct input *input, uint64_t record_count,
+int input_open_before(struct input *input, uint64_t slot_count,
 		      struct failure *failure)
 {
-	uintptr_t base = (uintptr_t)input->base;
+	uintptr_t start = (uintptr_t)input_start(input);
 	uint64_t bytes;
 
-	if (record_count == 0)
+	if (slot_count <= input_lead_slots(input))
 		return 0;
-	if (__builtin_mul_overflow(record_count, input->record_size, &bytes) ||
-	    bytes > input->reserved_before_bytes)
+	if (__builtin_mul_overflow(slot_count, input->record_size, &bytes) ||
+	    bytes - input_lead_bytes(input) > input->reserved_before_bytes)
 		return no_memory(ENOMEM, failure);
 	return open_space(
 		&(struct space){
-			.low = base - input->reserved_before_bytes,
-			.high = base,
-			.begin = base - bytes,
-			.end = base,
+			.low = start - input->reserved_before_bytes,
+			.high = start,
+			.begin = (uintptr_t)input->base - bytes,
+			.end = start,
 		},
 		failure);
 }
 
-/* Bytes from base to where the files' last page ends. */
+/* Bytes from the start to where the files' last page ends. */
 static uint64_t files_end(const struct input *input)
 {
-	return ROUND_UP(input->slot_count * input->record_size, PAGE_BYTES);
+	return ROUND_UP(input_lead_bytes(input) +
+				input->slot_count * input->record_size,
+			PAGE_BYTES);
 }
 
 uint64_t input_after_slot(const struct input *input)
 {
-	return DIV_ROUND_UP(files_end(input), input->record_size);
+	return DIV_ROUND_UP(files_end(input) - input_lead_bytes(input),
+			    input->record_size);
 }
 
 int input_open_after(struct input *input, uint64_t record_count,
 		     struct failure *failure)
 {
-	uintptr_t base = (uintptr_t)input->base;
-	uint64_t first = input_after_slot(input) * input->record_size;
+	uintptr_t start = (uintptr_t)input_start(input);
+	uint64_t first = input_lead_bytes(input) +
+			 input_after_slot(input) * input->record_size;
 	uint64_t bytes;
 
 	if (record_count == 0)
@@ -122,11 +126,11 @@ int input_open_after(struct input *input, uint64_t record_count,
 		return no_memory(ENOMEM, failure);
 	return open_space(
 		&(struct space){
-			.low = base + files_end(input),
-			.high = base + input->map_bytes +
+			.low = start + files_end(input),
+			.high = start + input->map_bytes +
 				input->reserved_after_bytes,
-			.begin = base + first,
-			.end = base + first + bytes,
+			.begin = start + first,
+			.end = start + first + bytes,
 		},
 		failure);
 }

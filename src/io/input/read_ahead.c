@@ -22,6 +22,13 @@ static uint32_t needed_bytes(const struct read_ahead_slot *slot)
 	       slot->extent.length_bytes;
 }
 
+/* Only pages can be read directly; and beside what is read to its target there
+ * may be other bytes. */
+static bool takes_pages(const struct read_extent *extent)
+{
+	return extent->direct_fd >= 0 || !extent->target;
+}
+
 static uint8_t *place_of(const struct read_ahead_slot *slot)
 {
 	return slot->extent.target ? slot->extent.target : slot->memory;
@@ -43,7 +50,9 @@ static void prepare(struct read_ahead *ahead, struct read_ahead_slot *slot)
 	io_uring_prep_read(
 		sqe,
 		extent->direct_fd >= 0 ? extent->direct_fd : extent->plain_fd,
-		place_of(slot), ROUND_UP(needed_bytes(slot), PAGE_BYTES),
+		place_of(slot),
+		takes_pages(extent) ? ROUND_UP(needed_bytes(slot), PAGE_BYTES)
+				    : extent->length_bytes,
 		slot->begin_bytes);
 	io_uring_sqe_set_data(sqe, slot);
 	slot->begin_ns = stage_queue_begin(&ahead->queue);
@@ -94,9 +103,12 @@ static void fill(struct read_ahead *ahead)
 
 		assert(extent.length_bytes > 0 &&
 		       extent.length_bytes <= ahead->length_bytes_max);
-		assert(!extent.target || extent.offset_bytes % PAGE_BYTES == 0);
+		assert(!extent.target || !takes_pages(&extent) ||
+		       extent.offset_bytes % PAGE_BYTES == 0);
 		slot->extent = extent;
-		slot->begin_bytes = ROUND_DOWN(extent.offset_bytes, PAGE_BYTES);
+		slot->begin_bytes =
+			ROUND_DOWN(extent.offset_bytes,
+				   takes_pages(&extent) ? PAGE_BYTES : 1);
 		slot->got_bytes = 0;
 		slot->landed = false;
 		ahead->tail++;

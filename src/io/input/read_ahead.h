@@ -37,8 +37,9 @@ struct read_extent {
 	uint32_t length_bytes; /* 1 .. slot_bytes - 2 * PAGE_BYTES */
 	const char *path;      /* borrowed: for the failure */
 	/* NULL: it is read into a slot, and handed out until the next one is
-	 * taken.  Else it is read there, with what its last page has behind it;
-	 * both offset_bytes and the target begin a page. */
+	 * taken.  Else it is read there: with direct_fd whole pages, and both
+	 * offset_bytes and the target begin one; without it, the extent alone.
+	 */
 	uint8_t *target;
 };
 

@@ -26,6 +26,7 @@ struct watch {
 	_Atomic uintptr_t begin; /* 0: entry is free */
 	size_t bytes;
 	int fd;
+	uint64_t offset_bytes; /* in the file */
 	/* The lines are made beforehand: a handler may not format. */
 	char *shrank_line;
 	char *io_error_line;
@@ -56,7 +57,7 @@ static bool page_is_in_file(const struct watch *watch, uintptr_t address)
 	/* The size of a block device is 0 here, but it does not shrink. */
 	return fstat(watch->fd, &status) == 0 &&
 	       (!S_ISREG(status.st_mode) ||
-		address - atomic_load(&watch->begin) <
+		watch->offset_bytes + (address - atomic_load(&watch->begin)) <
 			(uint64_t)status.st_size);
 }
 
@@ -126,7 +127,7 @@ static struct watch *watch_take(void)
 }
 
 static int watch_locked(const void *base, size_t bytes, int fd,
-			const char *path)
+			uint64_t offset_bytes, const char *path)
 {
 	struct watch *watch = watch_take();
 
@@ -140,16 +141,18 @@ static int watch_locked(const void *base, size_t bytes, int fd,
 		return -ENOMEM;
 	watch->bytes = bytes;
 	watch->fd = fd;
+	watch->offset_bytes = offset_bytes;
 	atomic_store(&watch->begin, (uintptr_t)base);
 	return install_handler();
 }
 
-int sigbus_watch(const void *base, size_t bytes, int fd, const char *path)
+int sigbus_watch(const void *base, size_t bytes, int fd, uint64_t offset_bytes,
+		 const char *path)
 {
 	int error;
 
 	pthread_mutex_lock(&writers);
-	error = watch_locked(base, bytes, fd, path);
+	error = watch_locked(base, bytes, fd, offset_bytes, path);
 	pthread_mutex_unlock(&writers);
 	return error;
 }

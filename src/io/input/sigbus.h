@@ -11,14 +11,17 @@
 #define SIGBUS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* Reasons that a reader and the handler both give for such a file. */
 #define SIGBUS_SHRANK "shrank while it was read"
 #define SIGBUS_IO_ERROR "cannot read: Input/output error"
 
-/* Watch a mapping of the file fd of size_bytes.  The descriptor must stay open
- * until the mapping is forgotten.  Any thread.  0 or -errno. */
-int sigbus_watch(const void *base, size_t bytes, int fd, const char *path);
+/* Watch a mapping of so many bytes of the file fd, from offset_bytes on.  The
+ * descriptor must stay open until the mapping is forgotten.  Any thread.  0 or
+ * -errno. */
+int sigbus_watch(const void *base, size_t bytes, int fd, uint64_t offset_bytes,
+		 const char *path);
 
 /* Forget all mappings that begin in this range; the handler stays. */
 void sigbus_forget(const void *base, size_t bytes);

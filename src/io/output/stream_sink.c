@@ -205,6 +205,15 @@ int stream_sink_open(struct stream_sink *sink, uint64_t size_bytes,
 	return 0;
 }
 
+int stream_sink_write_header(const struct stream_sink *sink,
+			     const uint8_t *bytes, uint64_t byte_count,
+			     struct failure *failure)
+{
+	int error = pipe_write(sink->fd, bytes, byte_count);
+
+	return error ? cannot_write(sink, -error, failure) : 0;
+}
+
 /* Close the stream, too: some file systems tell only then that the disk is
  * full. */
 int stream_sink_commit(struct stream_sink *sink, struct failure *failure)

@@ -55,6 +55,12 @@ void stream_sink_init(struct stream_sink *sink, const char *path,
 int stream_sink_open(struct stream_sink *sink, uint64_t size_bytes,
 		     struct failure *failure);
 
+/* Write so many bytes before the first chunk, which are no part of the sink.
+ * 0 or -errno with *failure filled. */
+int stream_sink_write_header(const struct stream_sink *sink,
+			     const uint8_t *bytes, uint64_t byte_count,
+			     struct failure *failure);
+
 /* Finish the sink and close the stream, which may tell of one more failure; all
  * workers have ended.  0 or -errno with *failure filled. */
 int stream_sink_commit(struct stream_sink *sink, struct failure *failure);

@@ -27,6 +27,8 @@ static const char files[] =
 "                            instead of -o\n"
 "      --device-bytes=SIZE   sort only the first SIZE bytes of an INPUT that is a\n"
 "                            block device (all)\n"
+"      --header=BYTES        skip BYTES at the head of each INPUT, and begin each\n"
+"                            output with those of the first; with BYTES:drop, not\n"
 "      --sync                put the output on the medium before it gets its name\n"
 "\n";
 

@@ -42,6 +42,7 @@ enum {
 	OPTION_OUTPUT = OPTIONS_OWN,
 	OPTION_OUTPUT_DEVICE,
 	OPTION_DEVICE_BYTES,
+	OPTION_HEADER,
 	OPTION_RECORD_SIZE,
 	OPTION_KEY,
 	OPTION_REVERSE,
@@ -72,6 +73,7 @@ static const struct options_entry entries[] = {
 	{ OPTION_OUTPUT, "output", 'o', OPTIONS_STREAMS, "FILE" },
 	{ OPTION_OUTPUT_DEVICE, "output-device", 0, OPTIONS_VALUES, "DEVICE" },
 	{ OPTION_DEVICE_BYTES, "device-bytes", 0, OPTIONS_VALUE, "SIZE" },
+	{ OPTION_HEADER, "header", 0, OPTIONS_VALUE, "BYTES[:drop]" },
 	{ OPTION_RECORD_SIZE, "record-size", 0, OPTIONS_VALUE, "BYTES" },
 	{ OPTION_KEY, "key", 0, OPTIONS_VALUES, "OFFSET:LENGTH" },
 	{ OPTION_REVERSE, "reverse", 'r', OPTIONS_FLAG, NULL },
@@ -214,6 +216,10 @@ static int take_option(void *context, int id, struct failure *failure)
 	case OPTION_DEVICE_BYTES:
 		return options_size(reader, 1, INT64_MAX, &config->device_bytes,
 				    failure);
+	case OPTION_HEADER:
+		config->header_is_known = true;
+		return shape_options_header(reader, &config->header_bytes,
+					    &config->drops_header, failure);
 	case OPTION_RECORD_SIZE:
 		return options_number_32(reader, 1, RECORD_SIZE_MAX,
 					 &config->shape.size, failure);

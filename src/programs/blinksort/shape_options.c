@@ -3,11 +3,17 @@
  */
 #include "programs/blinksort/shape_options.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 #include "base/base.h"
 #include "base/log.h"
+#include "base/parse.h"
+#include "io/input/input.h"
 #include "record/key_text.h"
+
+/* Offsets behind it stay far below the largest one. */
+#define HEADER_DROPPED_MAX ((uint64_t)1 << 40)
 
 int shape_options_key(struct options_reader *reader, struct record_shape *shape,
 		      struct failure *failure)
@@ -20,6 +26,29 @@ int shape_options_key(struct options_reader *reader, struct record_shape *shape,
 				      KEY_FIELDS_MAX);
 	why = key_text_parse(reader->value, &keys->fields[keys->field_count++]);
 	return why ? options_refuse(reader, failure, "%s", why) : 0;
+}
+
+int shape_options_header(struct options_reader *reader, uint64_t *header_bytes,
+			 bool *drops_header, struct failure *failure)
+{
+	const char *colon = strchrnul(reader->value, ':');
+	char size[32] = "";
+	int error = -EINVAL;
+
+	*drops_header = strcmp(colon, ":drop") == 0;
+	if ((*colon == '\0' || *drops_header) &&
+	    (size_t)(colon - reader->value) < sizeof(size)) {
+		memcpy(size, reader->value, (size_t)(colon - reader->value));
+		error = parse_size(size, 0, HEADER_DROPPED_MAX, header_bytes);
+	}
+	if (error == 0 && !*drops_header &&
+	    *header_bytes > INPUT_HEADER_KEPT_MAX)
+		return options_refuse(reader, failure,
+				      "more than 16M only with :drop");
+	return error ? options_refuse(
+			       reader, failure,
+			       "not a size, such as 128 or 4K, and maybe :drop")
+		     : 0;
 }
 
 int shape_options_complete(struct record_shape *shape, bool reverse,

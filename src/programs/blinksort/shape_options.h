@@ -1,6 +1,6 @@
 /*
- * shape_options.h - the options that describe records: --record-size, --key and
- * --reverse
+ * shape_options.h - the options that describe records: --record-size, --header,
+ * --key and --reverse
  *
  * The caller reads --record-size itself and each --key with
  * shape_options_key(), beginning with a shape that has no keys, and completes
@@ -18,6 +18,11 @@
  * options_refuse() does. */
 int shape_options_key(struct options_reader *reader, struct record_shape *shape,
 		      struct failure *failure);
+
+/* Read the value of --header: bytes, and maybe ":drop".  0, or -EINVAL as
+ * options_refuse() does. */
+int shape_options_header(struct options_reader *reader, uint64_t *header_bytes,
+			 bool *drops_header, struct failure *failure);
 
 /* Take the benchmark's key if there was no --key, see that all keys lie in the
  * record, and complete the shape.  0, or -EINVAL with *failure filled. */

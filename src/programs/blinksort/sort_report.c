@@ -89,7 +89,9 @@ static void print_sort(const struct sorter_config *config,
 	printf(", \"records\": %llu, \"record_size\": %u",
 	       (unsigned long long)result->record_count, config->shape.size);
 	print_keys(&config->shape.keys);
-	printf(", \"bytes\": %llu, \"dropped_records\": %llu",
+	printf(", \"header_bytes\": %llu, \"bytes\": %llu, "
+	       "\"dropped_records\": %llu",
+	       (unsigned long long)config->header_bytes,
 	       (unsigned long long)result->size_bytes,
 	       (unsigned long long)result->dropped_count);
 	printf(", \"elapsed_ns\": %llu, \"phases_ns\": {\"prepare\": %llu, "
