@@ -51,6 +51,9 @@ static const char help[] =
 "                            eight keys, the first weighs most\n"
 "  -r, --reverse             expect the whole order reversed\n"
 "  -u, --unique              fail if there are duplicate keys\n"
+"      --header=BYTES        skip BYTES at the head of each file, which are to be\n"
+"                            those of the first INPUT; with BYTES:drop, of each\n"
+"                            INPUT alone\n"
 "      --device-bytes=SIZE   read the first SIZE bytes of each block device (all)\n"
 "      --against=INPUT       fail unless this file has as many records, and the\n"
 "                            same checksum; given again: for each file of the\n"
@@ -147,7 +150,7 @@ static bool is_good(const struct options *options,
 {
 	return result->summary.tally.unordered_count == 0 &&
 	       !has_unwanted_duplicates(options, &result->summary.tally) &&
-	       !differs_from_inputs(options, result);
+	       !differs_from_inputs(options, result) && !result->header_path;
 }
 
 static void report_first_unordered(const struct tally *tally)
@@ -237,6 +240,11 @@ static void report_errors(const struct options *options,
 		report_difference(tally, &result->inputs);
 		hint_at_inputs(tally, &result->inputs);
 	}
+	if (result->header_path)
+		fprintf(stderr,
+			"ERROR - the header of %s is not that of the first "
+			"input\n",
+			result->header_path);
 	if (tally->unordered_count == 0)
 		return;
 	hint_at_defaults(options, true);
@@ -407,6 +415,7 @@ static int validate(const struct options *options)
 
 enum {
 	OPTION_DEVICE_BYTES = OPTIONS_OWN,
+	OPTION_HEADER,
 	OPTION_RECORD_SIZE,
 	OPTION_KEY,
 	OPTION_REVERSE,
@@ -420,6 +429,7 @@ enum {
 
 static const struct options_entry entries[] = {
 	{ OPTION_DEVICE_BYTES, "device-bytes", 0, OPTIONS_VALUE, "SIZE" },
+	{ OPTION_HEADER, "header", 0, OPTIONS_VALUE, "BYTES[:drop]" },
 	{ OPTION_RECORD_SIZE, "record-size", 0, OPTIONS_VALUE, "BYTES" },
 	{ OPTION_KEY, "key", 0, OPTIONS_VALUES, "OFFSET:LENGTH" },
 	{ OPTION_REVERSE, "reverse", 'r', OPTIONS_FLAG, NULL },
@@ -442,6 +452,9 @@ static int take_option(void *context, int id, struct failure *failure)
 	case OPTION_DEVICE_BYTES:
 		return options_size(reader, 1, INT64_MAX, &files->device_bytes,
 				    failure);
+	case OPTION_HEADER:
+		return shape_options_header(reader, &files->header_bytes,
+					    &files->drops_header, failure);
 	case OPTION_RECORD_SIZE:
 		return options_number_32(reader, 1, RECORD_SIZE_MAX,
 					 &files->shape.size, failure);
@@ -474,6 +487,10 @@ static int check_summaries(struct options *options, struct failure *failure)
 		return options_refuse_entry(reader, OPTION_OF_SUMMARIES,
 					    failure,
 					    "not together with --against");
+	if (options->of_summaries && options->files.header_bytes > 0)
+		return options_refuse_entry(reader, OPTION_OF_SUMMARIES,
+					    failure,
+					    "not together with --header");
 	if (options->of_summaries && options->files.device_bytes > 0)
 		return options_refuse_entry(reader, OPTION_OF_SUMMARIES,
 					    failure,

@@ -51,20 +51,44 @@ static void open_stream(struct part *part)
 	pipe_widen(part->fd);
 }
 
-static void open_bytes(struct part *part, uint64_t size_bytes,
-		       uint32_t record_size)
+static int lacks_header(const struct part *part, uint64_t bytes,
+			struct failure *failure)
 {
-	part->record_count = size_bytes / record_size;
-	part->fragment_bytes = size_bytes % record_size;
+	return failure_set(failure, EXIT_FILE, part->path, 0,
+			   "%llu bytes are fewer than the %llu of --header",
+			   (unsigned long long)bytes,
+			   (unsigned long long)part->header_bytes);
+}
+
+static int open_bytes(struct part *part, uint64_t size_bytes,
+		      uint32_t record_size, struct failure *failure)
+{
+	uint64_t record_bytes = size_bytes - part->header_bytes;
+	ssize_t n;
+
+	if (size_bytes < part->header_bytes)
+		return lacks_header(part, size_bytes, failure);
+	if (part->header) {
+		n = file_read_at(part->fd, part->header, part->header_bytes, 0);
+		if (n < 0)
+			return part_failed(part, (int)-n, "cannot read",
+					   failure);
+	}
+	part->record_count = record_bytes / record_size;
+	part->fragment_bytes = record_bytes % record_size;
 	if (direct_suits(part->fd, size_bytes) && descriptors_spare(part->fd))
 		part->direct_fd = direct_reopen(part->fd, O_RDONLY | O_DIRECT);
+	return 0;
 }
 
 static int open_file(struct part *part, const struct stat *status,
 		     uint32_t record_size, struct failure *failure)
 {
-	open_bytes(part, (uint64_t)status->st_size, record_size);
-	return file_check_size(part->fd, status, part->path, failure);
+	int ret = file_check_size(part->fd, status, part->path, failure);
+
+	return ret < 0 ? ret
+		       : open_bytes(part, (uint64_t)status->st_size,
+				    record_size, failure);
 }
 
 static int open_device(struct part *part, uint64_t device_bytes,
@@ -81,9 +105,9 @@ static int open_device(struct part *part, uint64_t device_bytes,
 				   "it has %lld bytes, fewer than "
 				   "--device-bytes",
 				   (long long)size);
-	open_bytes(part, device_bytes > 0 ? device_bytes : (uint64_t)size,
-		   record_size);
-	return 0;
+	return open_bytes(part,
+			  device_bytes > 0 ? device_bytes : (uint64_t)size,
+			  record_size, failure);
 }
 
 static int allocate(struct part *part, uint32_t record_size,
@@ -97,15 +121,23 @@ static int allocate(struct part *part, uint32_t record_size,
 }
 
 int part_open(struct part *part, const char *path, bool is_input,
-	      uint32_t record_size, uint64_t device_bytes,
-	      struct failure *failure)
+	      const struct part_layout *layout, struct failure *failure)
 {
+	uint32_t record_size = layout->record_size;
+	uint64_t device_bytes = layout->device_bytes;
 	/* Any file may have descriptor 0 if standard input is closed. */
 	bool is_stdin = pipe_is_word(path);
 	struct stat status;
 	int ret;
 
-	*part = (struct part){ .is_input = is_input, .direct_fd = -1 };
+	*part = (struct part){ .is_input = is_input,
+			       .direct_fd = -1,
+			       .header_bytes = layout->header_bytes };
+	if (layout->header_bytes > 0 && layout->keeps_header) {
+		part->header = malloc(layout->header_bytes);
+		if (!part->header)
+			return failure_no_memory(failure);
+	}
 	ret = open_fd(part, path, failure);
 	if (ret < 0)
 		return ret;
@@ -151,6 +183,7 @@ uint8_t *part_read(const struct part *part, uint64_t offset_bytes,
 {
 	ssize_t n;
 
+	offset_bytes += part->header_bytes;
 	if (part->direct_fd >= 0 &&
 	    read_direct(part, offset_bytes, length_bytes, window))
 		return window + offset_bytes % PAGE_BYTES;
@@ -167,6 +200,28 @@ uint8_t *part_read(const struct part *part, uint64_t offset_bytes,
 
 /* --- a stream ------------------------------------------------------------- */
 
+static int skip_header(struct part *part, uint8_t *piece, size_t piece_bytes,
+		       struct failure *failure)
+{
+	uint64_t done = 0;
+
+	while (done < part->header_bytes) {
+		ssize_t n =
+			pipe_read(part->fd, piece,
+				  MIN(piece_bytes, part->header_bytes - done));
+
+		if (n < 0)
+			return part_failed(part, (int)-n, "cannot read",
+					   failure);
+		if (n == 0)
+			return lacks_header(part, done, failure);
+		if (part->header)
+			memcpy(part->header + done, piece, (size_t)n);
+		done += (uint64_t)n;
+	}
+	return 0;
+}
+
 int64_t part_read_stream(struct part *part, uint8_t *piece, size_t piece_bytes,
 			 uint32_t record_size, uint64_t *number,
 			 uint8_t *before, struct failure *failure)
@@ -177,6 +232,11 @@ int64_t part_read_stream(struct part *part, uint8_t *piece, size_t piece_bytes,
 
 	if (stream->is_at_end)
 		return 0;
+	if (stream->read_count == 0 &&
+	    skip_header(part, piece, piece_bytes, failure) < 0) {
+		stream->is_at_end = true;
+		return -EINVAL;
+	}
 	n = pipe_read(part->fd, piece, piece_bytes);
 	stream->is_at_end = n < (ssize_t)piece_bytes;
 	if (n < 0)

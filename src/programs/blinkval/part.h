@@ -36,25 +36,35 @@ struct part {
 	bool is_input;	       /* the order of its records means nothing */
 	bool is_stream;	       /* its size is not known */
 	bool is_device;	       /* a block device */
+	uint64_t header_bytes; /* before the records */
+	uint8_t *header;       /* a copy of them; NULL: none is kept */
 	uint64_t record_count; /* whole ones; 0 for a stream */
 	size_t fragment_bytes; /* what is left behind the last one */
 	uint8_t *first, *last; /* copies of these records; NULL for an input */
 	struct part_stream stream;
 };
 
-/* Open it; the end of the process closes it and frees what it holds.  Of a
- * block device, the first device_bytes are the part, or all if that is 0;
- * standard input can't be cut so.  0 or -errno with *failure filled. */
+/* Where the records of a part lie. */
+struct part_layout {
+	uint32_t record_size;
+	/* Of a block device, the first device_bytes are the part, with its
+	 * header; 0: all.  Standard input can't be cut so. */
+	uint64_t device_bytes;
+	uint64_t header_bytes;
+	bool keeps_header; /* a stream's is there when its records are */
+};
+
+/* Open it; the end of the process closes it and frees what it holds.  0 or
+ * -errno with *failure filled. */
 int part_open(struct part *part, const char *path, bool is_input,
-	      uint32_t record_size, uint64_t device_bytes,
-	      struct failure *failure);
+	      const struct part_layout *layout, struct failure *failure);
 
 /* What part_read() needs beside the bytes that it reads: pages at both ends. */
 #define PART_WINDOW_EXTRA_BYTES ((size_t)2 * PAGE_BYTES)
 
-/* Any thread: read these bytes of what is no stream into the window, which
- * begins at a page and has PART_WINDOW_EXTRA_BYTES more.  Returns where in it
- * they lie; NULL with *failure filled. */
+/* Any thread: read these bytes of the records of what is no stream into the
+ * window, which begins at a page and has PART_WINDOW_EXTRA_BYTES more.  Returns
+ * where in it they lie; NULL with *failure filled. */
 uint8_t *part_read(const struct part *part, uint64_t offset_bytes,
 		   size_t length_bytes, uint8_t *window,
 		   struct failure *failure);

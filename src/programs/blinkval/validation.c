@@ -58,8 +58,15 @@ static int parts_add(struct parts *parts, const char *path, bool is_input,
 		     struct failure *failure)
 {
 	struct part *part = &parts->parts[parts->count++];
-	int ret = part_open(part, path, is_input, request->shape.size,
-			    request->device_bytes, failure);
+	const struct part_layout layout = {
+		.record_size = request->shape.size,
+		.device_bytes = request->device_bytes,
+		.header_bytes = is_input || !request->drops_header
+					? request->header_bytes
+					: 0,
+		.keeps_header = !request->drops_header,
+	};
+	int ret = part_open(part, path, is_input, &layout, failure);
 
 	parts->has_device |= part->is_device;
 	parts->stream_count += part->is_stream;
@@ -489,6 +496,19 @@ static void add_segments(const struct validation *v,
 	}
 }
 
+/* The first part that begins otherwise than the first input, or NULL. */
+static const char *find_header(const struct parts *parts,
+			       const struct validation_request *request)
+{
+	const struct part *input = &parts->parts[request->path_count];
+
+	for (unsigned i = 0; i < request->path_count && input->header; i++)
+		if (memcmp(parts->parts[i].header, input->header,
+			   input->header_bytes) != 0)
+			return parts->parts[i].path;
+	return NULL;
+}
+
 int validate_records(const struct validation_request *request,
 		     struct validation_result *result, struct failure *failure)
 {
@@ -507,6 +527,8 @@ int validate_records(const struct validation_request *request,
 	if (ret < 0)
 		return ret;
 	add_segments(&v, result);
+	if (request->input_count > 0)
+		result->header_path = find_header(&v.parts, request);
 	for (unsigned i = v.parts.count; i-- > 0;) {
 		if (v.parts.parts[i].fragment_bytes > 0)
 			result->fragment_path = v.parts.parts[i].path;

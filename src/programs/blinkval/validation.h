@@ -4,6 +4,7 @@
 #ifndef VALIDATION_H
 #define VALIDATION_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/failure.h"
@@ -22,6 +23,10 @@ struct validation_request {
 	/* So many bytes at the beginning of each block device are read; 0: all.
 	 * Refused where no file is a device. */
 	uint64_t device_bytes;
+	/* So many bytes at the beginning of each file are no records; of the
+	 * inputs alone, if the sort has dropped them. */
+	uint64_t header_bytes;
+	bool drops_header;
 	uint64_t thread_count; /* 0: one for each CPU */
 };
 
@@ -33,6 +38,9 @@ struct validation_result {
 	/* The first file that ends within a record, parts before inputs; NULL:
 	 * there is none. */
 	const char *fragment_path;
+	/* The first part whose header is not that of the first input; NULL:
+	 * there is none. */
+	const char *header_path;
 };
 
 /*
