@@ -133,6 +133,24 @@ case_unique()
 	[ "$(stat -c %s out)" = 128 ]
 }
 
+# Inputs that are in order, and one that is not.
+case_merged()
+{
+	local i
+
+	make_inputs 5000 100 "$BYTES"
+	for i in 0 1 2 3; do
+		expect_sorted "in.$i" -o "in.$i" --header=5000
+	done
+	expect_sorted in.? -o out -m --header=5000
+	expect_files 5000 out
+	rm out
+	tail -c 100 in.0 | dd of=in.3 bs=1 seek=$((5000 + 700)) conv=notrunc \
+		status=none
+	expect_refused 1 'in.3: record 8 \(from 0\) belongs before' in.? -o out \
+		-m --header=5000
+}
+
 case_devices()
 {
 	local header io bytes devices
@@ -316,6 +334,7 @@ check beyond_memory case_beyond_memory
 check pipes case_pipes
 check replaced case_replaced
 check unique case_unique
+check merged case_merged
 if losetup -f >/dev/null 2>&1; then
 	check devices case_devices
 else

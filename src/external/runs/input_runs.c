@@ -13,12 +13,12 @@
 
 /* --- the index ------------------------------------------------------------ */
 
-static int add_run(struct run_index *index, const struct input_file *file,
-		   struct failure *failure)
+static int add_run(struct run_index *index, const struct input *input,
+		   const struct input_file *file, struct failure *failure)
 {
 	uint64_t blocks = DIV_ROUND_UP(file->record_count,
 				       (uint64_t)index->block_records);
-	uint64_t offset_bytes = 0;
+	uint64_t offset_bytes = input_offset(input, file, file->first_record);
 	uint32_t block;
 	int error;
 
@@ -48,7 +48,8 @@ int input_runs_add(struct run_index *index, const struct input *input,
 
 	for (unsigned f = 0; f < input->file_count && error == 0; f++)
 		if (input->files[f].record_count > 0)
-			error = add_run(index, &input->files[f], failure);
+			error = add_run(index, input, &input->files[f],
+					failure);
 	return error;
 }
 
@@ -122,6 +123,7 @@ int input_runs_read_keys(struct run_index *index, unsigned worker,
 /* A walk over the records of one file. */
 struct walk {
 	const struct run_index *index;
+	const struct input *input;
 	const struct input_file *file;
 	uint8_t *bytes;	 /* what was read: `stride` of each record */
 	uint8_t *before; /* the key of the record before */
@@ -131,13 +133,14 @@ struct walk {
 };
 
 static int begin_walk(struct walk *walk, const struct run_index *index,
-		      struct failure *failure)
+		      const struct input *input, struct failure *failure)
 {
 	uint32_t size = index->shape.size, key_bytes = index->key_shape.size;
 	bool is_short = size <= LOOK_BYTES / 16;
 
 	*walk = (struct walk){
 		.index = index,
+		.input = input,
 		.stride = is_short ? size : key_bytes,
 		.skipped = is_short ? 0 : index->shape.keys.begin,
 		.count_max = is_short ? LOOK_BYTES / size : 1,
@@ -157,10 +160,12 @@ static void end_walk(struct walk *walk)
 static int read_some(const struct walk *walk, uint64_t record, uint64_t count,
 		     struct failure *failure)
 {
+	const struct input_file *file = walk->file;
 	size_t bytes = count * walk->stride;
-	ssize_t got =
-		file_read_at(walk->file->fd, walk->bytes, bytes,
-			     record * walk->index->shape.size + walk->skipped);
+	ssize_t got = file_read_at(
+		file->fd, walk->bytes, bytes,
+		input_offset(walk->input, file, file->first_record + record) +
+			walk->skipped);
 
 	if (got >= 0 && (size_t)got == bytes)
 		return 0;
@@ -226,7 +231,7 @@ static int refuse_order(const struct run_index *index,
 	uint64_t end = found->first_record + record + 1;
 	uint64_t first = end - MIN(end, back + 1);
 	struct walk walk;
-	int error = begin_walk(&walk, index, failure);
+	int error = begin_walk(&walk, index, input, failure);
 
 	for (walk.file = input->files; error == 0 && walk.file <= found;
 	     walk.file++) {
