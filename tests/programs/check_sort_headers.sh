@@ -84,6 +84,25 @@ case_beyond_memory()
 	done
 }
 
+# Where outputs are made of huge pages and filled through a mapping.
+case_memory_files()
+{
+	local folder header io
+
+	folder=$(mktemp -d -p /dev/shm)
+	# shellcheck disable=SC2064 # as it is now
+	trap "rm -rf '$folder'" EXIT
+	for header in 128 5000 3000000; do
+		make_inputs "$header" 100 20000000
+		cp in.? "$folder"
+		for io in "${IO_MODES[@]}"; do
+			expect_sorted "$folder"/in.? --header="$header" \
+				--io="$io" -o "$folder/out" -o "$folder/out.2"
+			expect_files "$header" "$folder/out" "$folder/out.2"
+		done
+	done
+}
+
 case_pipes()
 {
 	local header
@@ -282,6 +301,16 @@ case_numpy()
 	done
 }
 
+case_told()
+{
+	make_inputs 128 100 10000
+	expect_sorted in.? -o out --header=128 --json
+	expect_match '"record_size": 100,.*"header_bytes": 128,' "$STDOUT"
+	expect_sorted in.? -o out --header=128 --explain
+	expect_match 'of 100 bytes, in each file behind a header of 128$' \
+		"$STDOUT"
+}
+
 case_mistakes()
 {
 	head -c 100 /dev/zero >in
@@ -331,6 +360,7 @@ for size in "${SIZES[@]}"; do
 	check "size_$size" case_size "$size"
 done
 check beyond_memory case_beyond_memory
+check memory_files case_memory_files
 check pipes case_pipes
 check replaced case_replaced
 check unique case_unique
@@ -343,6 +373,7 @@ fi
 check ranks case_ranks
 check ranks_refuse case_ranks_refuse
 check numpy case_numpy
+check told case_told
 check mistakes case_mistakes
 check blinkval case_blinkval
 finish

@@ -506,6 +506,7 @@ static int sort_files(struct options *options, struct sorter_result *result,
 			.rank_count = 1,
 			.whole_records = result->record_count,
 			.record_size = options->config.shape.size,
+			.header_bytes = options->config.header_bytes,
 			.rates = options->external.config.rates,
 		};
 	sorter_leave(sorter);

@@ -76,7 +76,7 @@ static const char *describe_failure(const struct failure *failure,
 }
 
 static void print_size(unsigned rank_count, uint64_t whole_records,
-		       uint64_t records, uint64_t size)
+		       uint64_t records, uint64_t size, uint64_t header_bytes)
 {
 	struct texts t;
 
@@ -85,8 +85,12 @@ static void print_size(unsigned rank_count, uint64_t whole_records,
 		       " records; of each of them:\n",
 		       rank_count, format_size(t.text[0], whole_records * size),
 		       whole_records);
-	printf("input     %s: %" PRIu64 " records of %" PRIu64 " bytes\n",
+	printf("input     %s: %" PRIu64 " records of %" PRIu64 " bytes",
 	       format_size(t.text[0], records * size), records, size);
+	if (header_bytes > 0)
+		printf(", in each file behind a header of %" PRIu64,
+		       header_bytes);
+	putchar('\n');
 }
 
 /* So many times the input is read and written. */
@@ -98,7 +102,8 @@ static double input_passes(const struct external_explanation *explanation)
 			   (double)MAX(1, explanation->request.record_count);
 }
 
-static void print_plan(const struct external_explanation *explanation)
+static void print_plan(const struct external_explanation *explanation,
+		       uint64_t header_bytes)
 {
 	const struct external_plan *plan = &explanation->plan;
 	const struct external_request *request = &explanation->request;
@@ -107,7 +112,7 @@ static void print_plan(const struct external_explanation *explanation)
 	struct texts t;
 
 	print_size(request->ranks.rank_count, explanation->whole_records,
-		   request->record_count, size);
+		   request->record_count, size, header_bytes);
 	printf("threads   %u read, and as many sort and write\n",
 	       request->worker_count);
 	print_limits(request->memory_source, request->threads_source);
@@ -303,7 +308,7 @@ static void print_external(const struct external_config *config,
 {
 	char refusal[FAILURE_TEXT_BYTES];
 
-	print_plan(explanation);
+	print_plan(explanation, config->sort->header_bytes);
 	print_in_memory(result);
 	if (explanation->plan.way == EXTERNAL_BY_RUNS)
 		print_scratch(config, explanation);
@@ -353,7 +358,8 @@ static void print_memory(const struct memory_explanation *explanation)
 	struct texts t;
 
 	print_size(explanation->rank_count, explanation->whole_records,
-		   result->record_count, explanation->record_size);
+		   result->record_count, explanation->record_size,
+		   explanation->header_bytes);
 	printf("memory    %s suffice",
 	       format_size(t.text[0], result->memory_bytes));
 	if (result->io != INPUT_AUTO)

@@ -14,6 +14,7 @@ struct memory_explanation {
 	unsigned rank_count;	     /* 1: one process sorts alone */
 	uint64_t whole_records;	     /* of all ranks */
 	uint32_t record_size;
+	uint64_t header_bytes;	     /* before the records of each input */
 	struct external_rates rates; /* as far as they were told */
 	struct memory_forecast forecast;
 };
