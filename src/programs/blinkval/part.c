@@ -73,6 +73,8 @@ static int open_bytes(struct part *part, uint64_t size_bytes,
 		if (n < 0)
 			return part_failed(part, (int)-n, "cannot read",
 					   failure);
+		if ((uint64_t)n < part->header_bytes)
+			return lacks_header(part, (uint64_t)n, failure);
 	}
 	part->record_count = record_bytes / record_size;
 	part->fragment_bytes = record_bytes % record_size;
