@@ -11,7 +11,7 @@ WHAT:
 
 COMMAND is blinksort.  Files are made in the current folder.  All is drawn from
 SEED and the number of the case: --only=N repeats one of them.  Inputs, keys and
-what is expected are those of sort_keys.py.
+what is expected are those of key_reference.py.
 """
 
 import argparse
@@ -23,7 +23,8 @@ import sys
 
 import numpy as np
 
-import sort_keys
+import key_reference
+import sort_runs
 
 FILES = (1, 1, 2, 2, 3, 5, 8, 20)
 # The bytes of a block begin here, and double (src/external/plan).
@@ -32,15 +33,14 @@ BLOCK_BYTES = 32768
 
 def sorted_parts(rng, given, count):
     """The input in so many parts, each sorted; some may be empty."""
-    cuts = np.sort(rng.integers(0, len(given.raw) + 1, count - 1))
-    return [np.ascontiguousarray(sort_keys.expected(
+    return [np.ascontiguousarray(key_reference.expected(
         part, given.size, given.keys, given.reverse))
-        for part in np.split(given.raw, cuts)]
+        for part in sort_runs.any_parts(rng, given.raw, count)]
 
 
 def any_options(rng, size):
     """Those that change nothing of the output."""
-    options = sort_keys.any_options(rng)
+    options = sort_runs.any_options(rng)
     little = "16M" if 4 <= size < 50000 else "40M"
     options += [[], [], [f"-S{little}"], [f"-S{little}", "--batch-size=2"],
                 ["--batch-size=3"],
@@ -58,13 +58,13 @@ def run(context, rng, given, parts, outs):
                *itertools.chain(*(("-o", out) for out in outs)),
                *given.options(), *any_options(rng, given.size)]
     done = subprocess.run(command, capture_output=True, text=True,
-                          timeout=sort_keys.LIMIT_S, check=False,
+                          timeout=sort_runs.LIMIT_S, check=False,
                           stdin=subprocess.DEVNULL)
     return done, command
 
 
 def try_merge(context, rng):
-    given = sort_keys.any_input(rng)
+    given = key_reference.any_input(rng)
     parts = sorted_parts(rng, given, rng.choice(FILES))
     # How much the parts of an output without duplicates have is not known.
     outs = [f"out.{i}" for i in
@@ -74,22 +74,8 @@ def try_merge(context, rng):
     if done.returncode or done.stderr:
         why = f"status {done.returncode}: {done.stderr[:400].strip()}"
     else:
-        why = sort_keys.wrong(outs, given.expected())
+        why = sort_runs.wrong(outs, given.expected())
     return why, command
-
-
-def first_disorder(given, part):
-    """The number of the first record that is out of order, or None."""
-    if len(part) < 2:
-        return None
-    columns = sort_keys.key_columns(part, given.size, given.keys,
-                                    given.reverse)
-    undecided = np.ones(len(part) - 1, bool)
-    less = np.zeros(len(part) - 1, bool)
-    for column in columns:
-        less |= undecided & (column[1:] < column[:-1])
-        undecided &= column[1:] == column[:-1]
-    return int(np.argmax(less)) + 1 if less.any() else None
 
 
 def disturb(rng, given, part):
@@ -107,11 +93,12 @@ def disturb(rng, given, part):
 
 
 def try_disorder(context, rng):
-    given = sort_keys.any_input(rng)
+    given = key_reference.any_input(rng)
     parts = sorted_parts(rng, given, rng.choice(FILES))
     for number in rng.integers(0, len(parts), rng.integers(1, 4)):
         disturb(rng, given, parts[number])
-    found = [(f"in.{i}", first_disorder(given, part))
+    found = [(f"in.{i}", key_reference.first_disorder(
+        part, given.size, given.keys, given.reverse))
              for i, part in enumerate(parts)]
     found = [(name, record) for name, record in found if record is not None]
     if not found:
@@ -150,7 +137,7 @@ def main():
         if why:
             sys.exit(f"{context.what} {number} of seed {context.seed}: {why}\n"
                      f"{shlex.join(command)}")
-        sort_keys.remove([name for name in os.listdir()
+        sort_runs.remove([name for name in os.listdir()
                           if name.startswith(("in.", "out"))])
 
 

@@ -27,7 +27,8 @@ import numpy as np
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPO / "tests" / "programs"))
-import sort_keys  # noqa: E402
+import key_reference  # noqa: E402
+import sort_runs  # noqa: E402
 
 # The memory that a job draws may be too little.
 REFUSAL = 5
@@ -39,7 +40,7 @@ INPUT_BYTES_MAX = 24 << 20
 
 
 def any_input(rng, beyond_memory):
-    given = sort_keys.any_input(rng)
+    given = key_reference.any_input(rng)
     if beyond_memory and len(given.raw):
         most = INPUT_BYTES_MAX // max(1, given.raw.nbytes)
         repeats = max(1, min(int(rng.integers(1, REPEATS_MAX)), most))
@@ -170,7 +171,7 @@ def verdict(job):
     """What became of the job, and what is wrong with that, or None."""
     rng = np.random.default_rng([len(job.given.raw), len(job.ins)])
     if job.ins:
-        sort_keys.write_parts(rng, job.given.raw, job.ins)
+        sort_runs.write_parts(rng, job.given.raw, job.ins)
     status, said, found = job.run()
     if status == REFUSAL:
         left = [name for name in job.outs if os.path.exists(name)]
@@ -194,7 +195,7 @@ def run_job(arguments, number):
         print(f"  {why}\n  of: {shlex.join(job.commands[0])}\n"
               f"  repeat by --seed={arguments.seed} --only={number}",
               flush=True)
-    sort_keys.remove([*job.ins, *job.outs])
+    sort_runs.remove([*job.ins, *job.outs])
     return f"{kind}: {outcome}", why is None
 
 
