@@ -257,6 +257,8 @@ static void fill_sort_result(struct cluster *cluster)
 		orderer_record_count(&cluster->orderer) + result->dropped_count;
 	result->size_bytes =
 		result->record_count * cluster->sort_config->shape.size;
+	result->written_count = sink_bytes(&cluster->output.output.sink) /
+				cluster->sort_config->shape.size;
 	result->checksum = orderer_checksum(&cluster->orderer);
 	fill_nodes(cluster);
 }
@@ -276,8 +278,7 @@ static void fill_result(struct cluster *cluster)
 	cluster->result->transport = exchange_transport(cluster->exchange);
 
 	figures[CLUSTER_RECORDS_IN] = cluster->input.record_count;
-	figures[CLUSTER_RECORDS_OUT] =
-		result->record_count - result->dropped_count;
+	figures[CLUSTER_RECORDS_OUT] = result->written_count;
 	figures[CLUSTER_THREADS] = result->threads;
 	figures[CLUSTER_MEMORY_BYTES] = result->memory_bytes;
 	figures[CLUSTER_BEGIN_AT_NS] = result->begin_ns + (uint64_t)offset_ns;

@@ -360,7 +360,7 @@ static int open_output(struct joint_sort *joint)
 {
 	const uint64_t own[] = { joint->rank->lead_records,
 				 part_records(joint) };
-	uint64_t *told, share;
+	uint64_t *told, share, written;
 	int error =
 		cluster_allgather_words(&joint->cluster->rank, joint->exchange,
 					own, 2, &told, joint->failure);
@@ -369,9 +369,12 @@ static int open_output(struct joint_sort *joint)
 		error = read_shares(joint, told);
 	free(told);
 	share = joint->shares[joint->own];
+	written = joint->sort.head_records > 0
+			  ? cluster_output_head(joint->cluster, joint->shares)
+			  : share;
 	if (error == 0 && sorts(joint))
 		error = cluster_output_open(joint->cluster, joint->shares,
-					    share, joint->failure);
+					    written, joint->failure);
 	if (error == 0 && sorts(joint))
 		external_rank_give_output(
 			joint->rank, &joint->cluster->output.output, share);
@@ -557,7 +560,7 @@ static void begin_runs(struct joint_sort *joint)
 		.rank = &cluster->rank,
 		.shape = shape,
 		.key_shape = run_index_key_shape(shape),
-		.unique = joint->sort.unique,
+		.drops = joint->sort.unique || joint->sort.head_records > 0,
 		.kernel = joint->sort.kernel,
 		.keeper_count = joint->config.ranks.keeper_count,
 	};

@@ -226,6 +226,7 @@ static int open_input(struct cluster *cluster, struct cluster_hello *hello)
 		.shape = config->shape,
 		.unique = config->unique,
 		.header = 2 * config->header_bytes + config->drops_header,
+		.head_records = config->head_records,
 		.record_count = input->record_count,
 		.wanted = config->splitters,
 		.schedule = cluster_schedule_number(&cluster->config->schedule),

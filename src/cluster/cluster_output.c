@@ -68,6 +68,17 @@ static struct outfile *gathered(struct cluster *cluster)
 	return &cluster->output.output.files[0].outfile;
 }
 
+uint64_t cluster_output_head(const struct cluster *cluster, uint64_t *shares)
+{
+	uint64_t left = cluster->sort_config->head_records;
+
+	for (unsigned i = 0; i < cluster->rank.node_count; i++) {
+		shares[i] = MIN(shares[i], left);
+		left -= shares[i];
+	}
+	return shares[cluster->rank.rank];
+}
+
 /* The byte of our file at which our part begins; *whole_bytes is what all its
  * parts and its header have. */
 static uint64_t find_part(const struct cluster *cluster, const uint64_t *shares,
@@ -159,6 +170,8 @@ int cluster_output_open(struct cluster *cluster, const uint64_t *shares,
 	 * it otherwise; where duplicates are dropped, it is cut in the end. */
 	if (cluster->agreement.is_external)
 		config.unique = false;
+	/* The shares are what is written of it. */
+	config.head_records = 0;
 	if (cluster->agreement.is_external && config.io == INPUT_AUTO)
 		config.io = INPUT_DIRECT;
 	return sort_setup_outputs(&cluster->output.output, &config,

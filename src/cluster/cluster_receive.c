@@ -198,10 +198,11 @@ static int learn_shares(struct cluster *cluster, uint64_t share)
 /* --- whether shares are equal enough -------------------------------------- */
 
 /* Are other ranks' shares needed: for whether they are too unequal, or for
- * where ours begins in the one file? */
+ * where ours begins in the one file, or how much of it is wanted? */
 static bool needs_shares(const struct cluster *cluster)
 {
 	return cluster->config->gathers ||
+	       cluster->sort_config->head_records > 0 ||
 	       (cluster->splitters.kind != SPLITTERS_SAMPLED &&
 		cluster->agreement.may_sample);
 }
@@ -463,20 +464,29 @@ static int shrink_output(struct cluster *cluster, uint64_t kept_count,
 			 struct failure *failure)
 {
 	uint64_t kept[RANK_NODES_MAX];
+	bool has_head = cluster->sort_config->head_records > 0;
 	int error = 0;
 
-	if (cluster->config->gathers)
+	if (cluster->config->gathers || has_head)
 		error = gather_kept(cluster, kept_count, kept, failure);
-	return error ? error
-		     : cluster_output_shrink(cluster, kept, kept_count,
-					     failure);
+	if (error)
+		return error;
+	if (has_head)
+		kept_count = cluster_output_head(cluster, kept);
+	return cluster_output_shrink(cluster, kept, kept_count, failure);
 }
 
 static int open_output(struct cluster *cluster, uint64_t record_count,
 		       struct failure *failure)
 {
-	int error = cluster_output_open(cluster, cluster->receive.shares,
-					record_count, failure);
+	const struct sorter_config *config = cluster->sort_config;
+	int error;
+
+	if (config->head_records > 0 && !config->unique)
+		record_count =
+			cluster_output_head(cluster, cluster->receive.shares);
+	error = cluster_output_open(cluster, cluster->receive.shares,
+				    record_count, failure);
 
 	/* All timelines go into rank 0's. */
 	if (error == 0 && cluster->rank.rank == 0)

@@ -299,6 +299,9 @@ const char *cluster_decompress(struct cluster *cluster, unsigned node,
 /* Where ranks write files together: set the number of our file and its ranks,
  * from the roles in the result. */
 void cluster_output_find_file(struct cluster *cluster);
+/* Only the first records of the whole order are wanted: from how many each rank
+ * has to how many each writes.  Returns our own. */
+uint64_t cluster_output_head(const struct cluster *cluster, uint64_t *shares);
 /* Open the output for record_count records.  shares: if ranks write files
  * together, how many of the sorted records each rank has. */
 /* The rank gives an output its name, which has a header, and reads no input. */

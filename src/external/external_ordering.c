@@ -45,12 +45,15 @@ struct order_pass {
 };
 
 /* Worker 0; the others come to wait for the chunks. */
-static void drop_duplicates(struct orderer *orderer, struct run_sink *run)
+static void drop_duplicates(struct external *external, struct run_sink *run)
 {
+	struct orderer *orderer = &external->ordering.orderer;
 	uint64_t kept_count;
 
 	if (orderer_drop_duplicates(orderer, 0, &kept_count) && run)
-		run_sink_begin(run, kept_count);
+		run_sink_begin(run,
+			       sorter_config_written(external->config->sort,
+						     kept_count));
 	orderer_begin_chunks(orderer);
 }
 
@@ -61,7 +64,7 @@ static void run_ordering(void *context, unsigned worker)
 	bool good;
 
 	if (worker == 0 && pass->external->config->sort->unique)
-		drop_duplicates(orderer, pass->run);
+		drop_duplicates(pass->external, pass->run);
 	good = orderer_run(orderer, worker);
 	if (worker == 0)
 		pass->good = good;
@@ -118,6 +121,24 @@ static void keep_last_key(struct external *external)
 	ordering->has_last_key = true;
 }
 
+/* The records of a batch are in the run, or in the output: as many as these
+ * have room for, if only the first of the order are wanted. */
+static void count_written(struct external *external, const struct run_sink *run)
+{
+	struct external_ordering *ordering = &external->ordering;
+	uint64_t count = orderer_record_count(&ordering->orderer);
+
+	if (run)
+		atomic_fetch_add_explicit(
+			&ordering->spilled_records,
+			MIN(count, run->run_bytes / run->index->shape.size),
+			memory_order_relaxed);
+	else
+		ordering->next_record +=
+			MIN(count, destination_records(&ordering->destination) -
+					   ordering->next_record);
+}
+
 bool external_order(struct external *external, struct batch *batch,
 		    struct run_sink *run)
 {
@@ -141,20 +162,14 @@ bool external_order(struct external *external, struct batch *batch,
 	};
 
 	if (run && !sort->unique)
-		run_sink_begin(run, batch->record_count);
+		run_sink_begin(
+			run, sorter_config_written(sort, batch->record_count));
 	begin_ordering(ordering, batch, &config);
 	stage_queue_resume(&sink->writes, sink->writes.sum);
 	thread_pool_run(&ordering->pool, run_ordering, &pass);
 	if (!pass.good)
 		return external_finish_sink(external, run) && false;
-	if (run)
-		atomic_fetch_add_explicit(
-			&ordering->spilled_records,
-			orderer_record_count(&ordering->orderer),
-			memory_order_relaxed);
-	else
-		ordering->next_record +=
-			orderer_record_count(&ordering->orderer);
+	count_written(external, run);
 	if (ordering->last_key)
 		keep_last_key(external);
 	ordering->checksum += orderer_checksum(&ordering->orderer);
@@ -186,7 +201,8 @@ bool external_sort_in_place(struct external *external, struct batch *batch)
 	if (first_failure_stops(&external->failure))
 		return false;
 	entries = orderer_sorted_entries(orderer);
-	batch->record_count = orderer_record_count(orderer);
+	batch->record_count = sorter_config_written(
+		external->config->sort, orderer_record_count(orderer));
 	batch_keep_order(batch, entries);
 	ordering->dropped_count += orderer_dropped_count(orderer);
 	return true;

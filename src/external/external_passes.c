@@ -108,6 +108,10 @@ static bool begin_run(struct external *external, const struct batch *batch)
 	struct run_index *index = &external->runs.index;
 	uint64_t blocks =
 		DIV_ROUND_UP(batch->record_count, external->plan.block_records);
+	/* What is kept of all batches stands for the whole input. */
+	uint64_t input_count = batch == external->head.batch
+				       ? external->reading.input.record_count
+				       : batch->input_count;
 	struct failure failure;
 	int error;
 
@@ -118,7 +122,7 @@ static bool begin_run(struct external *external, const struct batch *batch)
 		error = run_index_begin(index,
 					external->config->ranks.input_begin +
 						batch->first_record,
-					batch->record_count, (uint32_t)blocks,
+					input_count, (uint32_t)blocks,
 					&failure);
 	return external_good(external, error, &failure);
 }
@@ -130,7 +134,8 @@ static bool spill(struct external *external, struct batch *batch)
 
 	return external_good(external, error, &failure) &&
 	       begin_run(external, batch) &&
-	       external_order(external, batch, &external->runs.sink);
+	       external_order(external, batch, &external->runs.sink) &&
+	       external_bound_by_runs(external);
 }
 
 /* The keys of the blocks that the run is counted in. */
@@ -221,6 +226,8 @@ static bool empty_batch(void *context, struct batch *batch)
 {
 	struct external *external = context;
 
+	if (external->head.batch)
+		return external_empty_into_head(external, batch);
 	return external->config->ranks.gives_runs ? give_away(external, batch)
 						  : spill(external, batch);
 }
@@ -246,6 +253,7 @@ bool external_make_runs(struct external *external)
 		return external_index_inputs(external);
 	if (external->config->ranks.gives_runs)
 		run.free_at_end = plan->batch_count;
+	external_begin_head(external);
 	external_begin_pass(external, EXTERNAL_RUNS);
 	error = reading_begin(&external->reading,
 			      &external->runs.index.key_shape,
@@ -254,6 +262,7 @@ bool external_make_runs(struct external *external)
 	for (unsigned l = 0; good && l < lane_count; l++)
 		run.to_come[l] = reading_to_come(&external->reading, l);
 	good = good && pipeline_run(&external->pipeline, &run) &&
+	       external_end_head(external) &&
 	       external_finish_sink(external, &external->runs.sink);
 	external_end_pass(external);
 	reading_end(&external->reading);
@@ -293,6 +302,16 @@ static void sample_piece(const struct external *external, struct batch *batch)
 	splitters_set_shape(&batch->splitters, &external->request.shape);
 }
 
+/* All records that are wanted of the merge have been read: what is left comes
+ * behind them.  Ranks go on, as others wait for their blocks. */
+static bool has_come_to_head(const struct external *external)
+{
+	return external->request.head_records > 0 &&
+	       external->plan.rank_count == 1 &&
+	       !external->config->sort->unique &&
+	       external->merge.read_records >= external->request.head_records;
+}
+
 int external_fill_piece(void *context, unsigned lane, struct batch *batch)
 {
 	struct external *external = context;
@@ -317,6 +336,9 @@ int external_fill_piece(void *context, unsigned lane, struct batch *batch)
 	batch_count_crowded(batch);
 	atomic_store_explicit(&merge->read_pieces, pieces->next_piece,
 			      memory_order_release);
+	merge->read_records += batch->record_count;
+	if (has_come_to_head(external))
+		return 0;
 	return (int)(merge->plan.piece_count - pieces->next_piece);
 }
 
@@ -495,6 +517,7 @@ bool external_run_merge(struct external *external, pipeline_fill_fn *fill_one,
 	};
 
 	external->merge.released_piece = 0;
+	external->merge.read_records = 0;
 	atomic_store_explicit(&external->merge.read_pieces, 0,
 			      memory_order_relaxed);
 	return pipeline_run(&external->pipeline, &run);

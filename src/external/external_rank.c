@@ -326,7 +326,7 @@ static int open_kept(struct external_rank *rank, struct failure *failure)
 		.plan = &external->plan,
 		.shape = &external->request.shape,
 		.giver_count = config->ranks.giver_count,
-		.unique = config->sort->unique,
+		.drops = config->sort->unique || config->sort->head_records > 0,
 		.sink = external_run_sink(external),
 		.memory = external->kept_memory,
 		.topology = &external->topology,

@@ -105,6 +105,9 @@ void external_request_make(struct external_request *request,
 		.runs_max = config->runs_max,
 		.codec = config->codec,
 		.sums_up = config->sort->checksum,
+		.head_records = config->sort->head_records < records
+					? config->sort->head_records
+					: 0,
 		.ranks = config->ranks,
 		.seek_bytes = external_rates_seek_bytes(&config->rates),
 		.reads_apart = external_rates_apart(&config->rates),

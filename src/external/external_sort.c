@@ -470,6 +470,7 @@ void external_fill_result(const struct external *external,
 		result->record_count * external->request.shape.size;
 	result->checksum = ordering->checksum;
 	result->dropped_count = ordering->dropped_count;
+	result->written_count = ordering->next_record;
 	fill_details(external, details);
 	if (config->sort->counts_nodes &&
 	    (config->has_nodes || external->topology.node_count > 1))

@@ -8,6 +8,7 @@
  *      external_sort.c   external_rank.c      a sort's life, here or of a rank
  *      external_passes.c                      input into runs, into the output
  *      external_inputs.c                      input files as runs
+ *      external_head.c                        the first records of the order
  *      external_ordering.c                    a batch into order, to a sink
  *      external_meter.c                       what passes take
  *
@@ -91,6 +92,19 @@ struct external_ordering {
 	bool has_last_key;
 };
 
+/* What of the input so far may be among the records that are wanted, if only
+ * the first of the order are.  Written by external_head.c. */
+struct external_head {
+	/* Records with a greater first word are not wanted. */
+	_Atomic uint64_t word_max;
+	/* If the plan keeps them: a batch that is not in the pipeline, and how
+	 * many records it has, those of earlier batches first; these are a
+	 * source for their order. */
+	struct batch *batch;
+	uint64_t record_count;
+	struct source source;
+};
+
 /* The runs, and the scratch files that they lie in.
  * Written by external_passes.c. */
 struct external_runs {
@@ -110,6 +124,7 @@ struct external_merge {
 	/* The leader of the reading team. */
 	struct piece_source pieces;
 	_Atomic uint32_t read_pieces;
+	uint64_t read_records; /* in these */
 	/* The last leader: room of pieces before it is given back. */
 	uint32_t released_piece;
 	uint32_t piece_count;	 /* of the latest merge */
@@ -141,6 +156,7 @@ struct external {
 	struct first_failure failure; /* any thread notes its own */
 
 	struct external_ordering ordering;
+	struct external_head head;
 	struct external_runs runs;
 	struct external_merge merge;
 	struct external_meter meter;
@@ -234,6 +250,21 @@ bool external_run_merge(struct external *external, pipeline_fill_fn *fill,
 
 /* In place of pass 1, if the input files are in order: index them as runs. */
 bool external_index_inputs(struct external *external);
+/* --- external_head.c ------------------------------------------------------ */
+
+/* Before pass 1: take a batch of the pipeline for the records that are wanted,
+ * if the plan keeps these. */
+void external_begin_head(struct external *external);
+
+/* Another run has been made: which records are wanted no more. */
+bool external_bound_by_runs(struct external *external);
+
+/* The pipeline's function: of this batch, keep what may be wanted. */
+bool external_empty_into_head(struct external *external, struct batch *batch);
+
+/* After pass 1: the same for the batches that are still full; then the records
+ * that are kept become the only full batch. */
+bool external_end_head(struct external *external);
 
 /* --- external_ordering.c -------------------------------------------------- */
 

@@ -69,15 +69,48 @@ struct arena bucketing_left_memory(const struct bucketing *bucketing)
 /* --- a pass ----------------------------------------------------------------
  */
 
-static void partition_run(struct bucketing *bucketing, unsigned worker,
-			  const struct source_run *run)
+/* Records [begin, end) of the run. */
+static void partition_range(struct bucketing *bucketing, unsigned worker,
+			    const struct source_run *run, uint64_t begin,
+			    uint64_t end)
 {
 	const struct sort_wiring *wiring = &bucketing->wiring;
 
-	partition_records(&bucketing->writers[worker], wiring->kernel,
-			  wiring->splitters, &wiring->shape,
-			  wiring->plan->index_bits, run->records, run->slot,
-			  run->record_count);
+	if (begin < end)
+		partition_records(&bucketing->writers[worker], wiring->kernel,
+				  wiring->splitters, &wiring->shape,
+				  wiring->plan->index_bits,
+				  run->records + begin * wiring->shape.size,
+				  run->slot + begin, end - begin);
+}
+
+/* Those whose first word is not above word_max, range by range. */
+static void partition_some(struct bucketing *bucketing, unsigned worker,
+			   const struct source_run *run, uint64_t word_max)
+{
+	const struct record_shape *shape = &bucketing->wiring.shape;
+	const uint8_t *record = run->records;
+	uint64_t begin = 0;
+
+	for (uint64_t i = 0; i < run->record_count; i++, record += shape->size)
+		if (record_key_word(shape, record, 0) > word_max) {
+			partition_range(bucketing, worker, run, begin, i);
+			begin = i + 1;
+		}
+	partition_range(bucketing, worker, run, begin, run->record_count);
+}
+
+static void partition_run(struct bucketing *bucketing, unsigned worker,
+			  const struct source_run *run)
+{
+	const _Atomic uint64_t *word_max = bucketing->config.word_max;
+
+	if (word_max)
+		partition_some(
+			bucketing, worker, run,
+			atomic_load_explicit(word_max, memory_order_relaxed));
+	else
+		partition_range(bucketing, worker, run, 0, run->record_count);
 }
 
 static void count_run(struct bucketing *bucketing, unsigned worker,

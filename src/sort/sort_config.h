@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/base.h"
 #include "base/cpu.h"
 #include "io/input/input.h"
 #include "kernels/splitters.h"
@@ -32,6 +33,8 @@ struct sorter_config {
 	bool outputs_are_devices; /* block devices, see outdevice.h */
 	struct record_shape shape;
 	bool unique;	       /* of equal keys, write the first record only */
+	uint64_t head_records; /* of the order, write the first so many; 0: all
+				*/
 	unsigned threads;      /* 0: all CPUs that are allowed, if it pays */
 	unsigned threads_max;  /* where threads is 0; 0: no further limit */
 	uint64_t memory_bytes; /* 0: what is available */
@@ -54,6 +57,15 @@ struct sorter_config {
 	bool counts_nodes;
 };
 
+/* How many of so many sorted records are written. */
+static inline uint64_t sorter_config_written(const struct sorter_config *config,
+					     uint64_t record_count)
+{
+	return config->head_records == 0
+		       ? record_count
+		       : MIN(record_count, config->head_records);
+}
+
 /* Where the records of a sort are brought into order. */
 enum sort_place {
 	SORT_IN_MEMORY,
@@ -75,7 +87,8 @@ struct sorter_result {
 	enum sort_place place;
 	uint64_t record_count;	/* of the input; of a rank: of its share */
 	uint64_t size_bytes;	/* of these records */
-	uint64_t dropped_count; /* of these records; the others were written */
+	uint64_t dropped_count; /* of these records, as duplicates */
+	uint64_t written_count; /* of the others: all, or the first */
 	enum input_mode io;	/* chosen */
 	bool output_direct;
 	enum splitters_kind splitters; /* chosen */

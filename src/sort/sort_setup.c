@@ -92,10 +92,12 @@ int sort_setup_plan(struct plan *plan, const struct plan_request *request,
 			   (unsigned long long)PLAN_RECORDS_MAX);
 }
 
-/* What each output gets of so many records: nearly equal parts. */
+/* What each output gets of so many sorted records: nearly equal parts of those
+ * that are written. */
 static void divide(const struct sorter_config *config, uint64_t record_count,
 		   uint64_t sizes_bytes[OUTPUT_FILES_MAX])
 {
+	record_count = sorter_config_written(config, record_count);
 	for (unsigned i = 0; i < config->output_count; i++) {
 		uint64_t begin = record_count * i / config->output_count;
 		uint64_t end = record_count * (i + 1) / config->output_count;

@@ -489,13 +489,15 @@ static const struct sort_way by_counts = { lay_out_counts, run_by_counts,
 /* --- opening ---------------------------------------------------------------
  */
 
-/* Counting is no faster where records are fewer than their possible values. */
-static const struct sort_way *choose_way(const struct record_shape *shape,
+/* Counting is no faster where records are fewer than their possible values, and
+ * what has been counted is written as a whole. */
+static const struct sort_way *choose_way(const struct sorter_config *config,
 					 uint64_t record_count)
 {
-	return record_counts_suit(shape) &&
-			       record_count >=
-				       record_counts_items_max(shape->size)
+	return record_counts_suit(&config->shape) &&
+			       config->head_records == 0 &&
+			       record_count >= record_counts_items_max(
+						       config->shape.size)
 		       ? &by_counts
 		       : &by_entries;
 }
@@ -550,7 +552,7 @@ static int open_sort(struct sorter *sorter, struct failure *failure)
 		return error;
 	input_choose(&sorter->input);
 	result->io = sorter->input.mode;
-	sorter->way = choose_way(&config->shape, result->record_count);
+	sorter->way = choose_way(config, result->record_count);
 	reserve_memory(sorter);
 	error = open_files(sorter, failure);
 	if (error == 0)
@@ -660,6 +662,8 @@ static void fill_result(const struct sorter *sorter,
 		sort_setup_fill_nodes(result, &sorter->topology, &sorter->pool,
 				      &arena, 1);
 	sorter->way->fill_result(sorter, result);
+	result->written_count =
+		sink_bytes(&sorter->output.sink) / sorter->config.shape.size;
 }
 
 int sorter_sort(struct sorter *sorter, struct failure *failure)

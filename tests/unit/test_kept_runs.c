@@ -49,7 +49,7 @@ static void open_all(bool unique)
 		.plan = &plan,
 		.shape = &shape,
 		.giver_count = GIVERS,
-		.unique = unique,
+		.drops = unique,
 		.sink = { .scratch = &scratch,
 			  .slot_bytes = PAGE_BYTES,
 			  .chunk_bytes = 2 * BLOCK_RECORDS * RECORD_BYTES },

@@ -236,6 +236,7 @@ static int compare(const struct peer *peer, const struct peer *own,
 		  key_list_equal(&theirs->shape.keys, &ours->shape.keys) },
 		{ "header", theirs->header == ours->header },
 		{ "unique", theirs->unique == ours->unique },
+		{ "head", theirs->head_records == ours->head_records },
 		{ "splitters", theirs->wanted == ours->wanted },
 		{ "by-reference", theirs->by_reference == ours->by_reference },
 		{ "trace", theirs->traces == ours->traces },
@@ -479,7 +480,7 @@ static bool is_too_large(const struct cluster_agreement *agreement,
 
 /* Each file has a rank.  Beyond memory a rank learns how many records it keeps
  * only when it has written them, and the next one's place in the file follows
- * from that. */
+ * from that, as does how many of them are the first of all. */
 static int check_gathered(const struct cluster_agreement *agreement,
 			  const struct cluster_hello *hellos,
 			  unsigned node_count, const struct cluster_hello *own,
@@ -495,7 +496,14 @@ static int check_gathered(const struct cluster_agreement *agreement,
 				   " files are more than the ranks that "
 				   "sort, %u",
 				   own->gather_files, sorters);
-	if (!own->unique || own->gather_files == 0 || !agreement->is_external)
+	if (!own->unique || !agreement->is_external)
+		return 0;
+	if (own->head_records > 0)
+		return failure_set(failure, EXIT_USAGE, "--head", 0,
+				   "this is sorted beyond memory, where ranks "
+				   "do not count what --unique leaves: sort "
+				   "with one of both");
+	if (own->gather_files == 0)
 		return 0;
 	return failure_set(failure, EXIT_USAGE, "--gather", 0,
 			   "this is sorted beyond memory, where --unique does "

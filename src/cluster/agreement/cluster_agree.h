@@ -82,13 +82,15 @@ struct cluster_hello {
 	/* Twice the bytes before the records of each input, and 1 if outputs
 	 * begin with none. */
 	uint64_t header;
+	/* Records of the whole order that are wanted; 0: all. */
+	uint64_t head_records;
 };
 
 #define CLUSTER_NOT_SHARED UINT64_MAX
 
 /* Little-endian words: a version; of the shape the size and, in a word each,
  * KEY_FIELDS_MAX fields of the key; the choices; and the numbers. */
-#define CLUSTER_HELLO_BYTES (8 * (17 + KEY_FIELDS_MAX))
+#define CLUSTER_HELLO_BYTES (8 * (18 + KEY_FIELDS_MAX))
 
 /* The most bytes of input that a rank may have.  A peer that tells of more ends
  * the run, before its number is added, multiplied or used for memory. */
@@ -123,12 +125,13 @@ struct cluster_agreement {
  * hellos[0 .. node_count) are in rank order; names[] is for messages.  Returns
  * 0, or -EINVAL with *failure filled: EXIT_USAGE, naming a rank whose options
  * differ from ours or whose input or output is ours, a role that no rank has,
- * files of all ranks without duplicates in a sort beyond memory, or more of
- * them than ranks that sort; EXIT_PEER, naming a rank whose hello is
- * impossible: more than CLUSTER_INPUT_BYTES_MAX bytes or, in memory,
- * PLAN_RECORDS_MAX records, slots that such an input (of one file, if others
- * may map it) cannot have, keys of a kind that they are too short for, records
- * though it does not read; EXIT_RESOURCES, if our own input is too large.
+ * files of all ranks, or their first records, without duplicates in a sort
+ * beyond memory, or more files than ranks that sort; EXIT_PEER, naming a rank
+ * whose hello is impossible: more than CLUSTER_INPUT_BYTES_MAX bytes or, in
+ * memory, PLAN_RECORDS_MAX records, slots that such an input (of one file, if
+ * others may map it) cannot have, keys of a kind that they are too short for,
+ * records though it does not read; EXIT_RESOURCES, if our own input is too
+ * large.
  */
 int cluster_agree(struct cluster_agreement *agreement,
 		  const struct cluster_hello *hellos, unsigned node_count,

@@ -241,7 +241,7 @@ static int number_runs(struct cluster_runs *runs,
 		spans->record_count = runs->record_count[i];
 	}
 	error = run_numbers_make(&runs->numbers, runs->spans,
-				 runs->rank->node_count, runs->unique, &bad,
+				 runs->rank->node_count, runs->drops, &bad,
 				 failure);
 	if (error == -EBADMSG)
 		return exchange_blame(runs->exchange, bad, failure,

@@ -41,7 +41,7 @@ struct cluster_runs {
 	const struct rank *rank;
 	const struct record_shape *shape;
 	struct record_shape key_shape; /* run_index_key_shape() */
-	bool unique;
+	bool drops; /* runs may lack records of their part of the input */
 	enum cpu_level kernel;
 	/* [rank]: does it get a part of the merge, and may it have runs? */
 	bool sorts[RANK_NODES_MAX], keeps[RANK_NODES_MAX];

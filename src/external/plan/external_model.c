@@ -213,18 +213,24 @@ void external_model_forecast(struct external_forecast *forecast,
 {
 	double size = request->shape.size;
 	double whole = (double)request->record_count * size;
+	double wanted = request->head_records > 0
+				? (double)request->head_records * size
+				: whole;
 	double spilled = (double)plan->spilled_records * size;
 	double merged = request->ranks.gives_runs
 				? 0
 				: (double)plan->merged_records * size;
 	struct pass_bytes runs = { .read = whole, .written = spilled };
 	struct pass_bytes merges = { .read = merged, .written = merged };
-	struct pass_bytes output = { .read = spilled, .written = whole };
+	struct pass_bytes output = {
+		.read = MIN(spilled, wanted),
+		.written = wanted,
+	};
 
 	/* Keys that are read by themselves: a page or two for each. */
 	if (plan->way == EXTERNAL_BY_KEYS) {
 		runs.read = 2.0 * PAGE_BYTES * (double)request->record_count;
-		output.read = whole;
+		output.read = wanted;
 	}
 	if (request->input_runs > 0) {
 		runs.read = (double)PAGE_BYTES * (double)plan->index_blocks;

@@ -481,6 +481,19 @@ static uint64_t kept_records(const struct external_plan *plan,
 	return capacity * batch_count;
 }
 
+/* The first records of the order that are wanted are spilled, of all that come
+ * before the bound is known; then, of records in random order, about as many
+ * whenever the input has doubled. */
+static uint64_t head_spill(const struct external_request *request,
+			   uint64_t records)
+{
+	uint64_t wanted = request->head_records, spilled = wanted;
+
+	for (uint64_t seen = wanted; seen < records / 2; seen *= 2)
+		spilled += wanted;
+	return MIN(spilled, records);
+}
+
 static void expect(struct external_plan *plan,
 		   const struct external_request *request)
 {
@@ -495,6 +508,9 @@ static void expect(struct external_plan *plan,
 	plan->free_batches = free_batches;
 	plan->run_count = planned_runs(plan, request);
 	plan->spilled_records = records > kept ? records - kept : 0;
+	if (request->head_records > 0)
+		plan->spilled_records = MIN(plan->spilled_records,
+					    head_spill(request, records));
 	expect_merges(plan, runs_max);
 	last_runs = MAX(1, MIN(plan->run_count, runs_max)) * plan->keeper_count;
 	rests = MIN(last_runs * plan->block_records, piece / 2);
@@ -651,6 +667,65 @@ static int plan_counts(struct external_plan *plan,
 								   : -ENOMEM;
 }
 
+/* --- the first records ---------------------------------------------------- */
+
+/* Batches through which the input passes, so small that the first of them is
+ * soon full, and tells which records need not be looked at; and one more, with
+ * what is wanted of all before. */
+#define HEAD_BATCH_BYTES (16 * MIB)
+#define HEAD_BATCHES 3
+
+/* The records that are wanted fit into a batch twice, so that newer ones may
+ * come beside them; and other batches are left. */
+static bool has_room_for_head(const struct external_plan *plan,
+			      const struct external_request *request)
+{
+	return request->head_records > 0 && plan->batch_count >= HEAD_BATCHES &&
+	       plan->batch.capacity >= 2 * request->head_records;
+}
+
+/* False: there is no such plan. */
+static bool try_head(struct external_plan *plan,
+		     const struct external_request *request)
+{
+	uint64_t capacity = MAX(2 * request->head_records,
+				HEAD_BATCH_BYTES / request->shape.size);
+	uint64_t fixed;
+
+	if (request->head_records == 0 || request->lanes ||
+	    request->head_records > PLAN_RECORDS_MAX / 2 ||
+	    request->ranks.rank_count > 1)
+		return false;
+	*plan = (struct external_plan){
+		.way = EXTERNAL_BY_HEAD,
+		.rank_count = 1,
+		.keeper_count = 1,
+		.batch = {
+			.shape = request->shape,
+			.worker_count = request->worker_count,
+			.capacity = MIN(capacity, PLAN_RECORDS_MAX),
+		},
+		.batch_count = HEAD_BATCHES,
+		.block_records = 1,
+		.read_bytes = request->shape.size,
+	};
+	plan_staging(plan, request);
+	plan->run_chunk_bytes = 0;
+	plan->slot_bytes = plan->output_chunk_bytes;
+	fixed = process_bytes(plan, request);
+	if (!share_rest(plan, request, fixed + staging_bytes(plan, request)))
+		return false;
+	plan->batch.capacity = MIN(plan->batch.capacity, capacity);
+	plan->batch_bytes =
+		MIN(plan->batch_bytes,
+		    ROUND_UP(batch_bytes(&plan->batch), PAGE_BYTES));
+	plan->memory_bytes = staging_bytes(plan, request) +
+			     orderer_bytes(plan, request) +
+			     plan->batch_count * plan->batch_bytes;
+	plan->keeps_head = has_room_for_head(plan, request);
+	return plan->keeps_head;
+}
+
 /* --- choosing ------------------------------------------------------------- */
 
 /*
@@ -765,7 +840,10 @@ int external_plan_make(struct external_plan *plan,
 	bool found = false;
 
 	bound_blocks(request, &least, &most);
+	if (request->input_runs == 0 && try_head(plan, request))
+		return 0;
 	if (record_counts_suit(&request->shape) && request->input_runs == 0 &&
+	    request->head_records == 0 &&
 	    request->ranks.rank_count <= 1)
 		return plan_counts(plan, request);
 	for (unsigned i = 0; i < ARRAY_LEN(batch_counts); i++)
@@ -784,6 +862,10 @@ int external_plan_make(struct external_plan *plan,
 	}
 	if (!found)
 		return -ENOMEM;
+	/* A rank whose records others keep, or deal out, has batches only. */
+	plan->keeps_head = plan->rank_count > 1 && !request->ranks.gives_runs &&
+			   !request->ranks.shares_input &&
+			   has_room_for_head(plan, request);
 	if (external_request_is_stream(request))
 		plan->run_count = plan->spilled_records = plan->scratch_bytes =
 			plan->merge_count = plan->merged_records =
@@ -808,7 +890,7 @@ bool external_plan_gains(const struct external_plan *several,
 
 const char *external_way_name(enum external_way way)
 {
-	static const char *const names[] = { "runs", "keys", "counts" };
+	static const char *const names[] = { "runs", "keys", "counts", "head" };
 
 	return names[way];
 }

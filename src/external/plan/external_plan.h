@@ -89,6 +89,8 @@ struct external_request {
 	struct codec codec; /* of the blocks of runs */
 	bool in_order;	    /* the output's chunks must be written so */
 	bool sums_up;	    /* the records' checksums are wanted */
+	/* Records that are wanted, the first of the order; 0: all. */
+	uint64_t head_records;
 	struct external_ranks ranks;
 	/* What decided on the workers, as in sort_setup.h, or "memory"; and on
 	 * memory_bytes: "--memory", or as in allowance.h, or "scratch files",
@@ -132,6 +134,9 @@ enum external_way {
 	 * batches pass through the memory, and the output is written from what
 	 * was counted (record_counts.h). */
 	EXTERNAL_BY_COUNTS,
+	/* Only the first records of the order are wanted, and these stay in
+	 * memory (external_head.c): batches pass by, and nothing is spilled. */
+	EXTERNAL_BY_HEAD,
 };
 
 /* What ranks that merge together need memory for, in areas of the same size:
@@ -186,6 +191,10 @@ struct external_plan {
 	uint64_t kept_bytes;
 	uint64_t memory_bytes; /* of the arena */
 
+	/* Of each batch the first records of the order stay, as many as are
+	 * wanted of the whole, in a batch of their own (external_head.c). */
+	bool keeps_head;
+
 	unsigned free_batches; /* for the last merge, at least */
 	/* Areas for pieces of that merge: two, or one, where a piece is read
 	 * when the one before it has been written. */
@@ -214,7 +223,7 @@ struct external_plan {
 int external_plan_make(struct external_plan *plan,
 		       const struct external_request *request);
 
-/* "runs", "keys", "counts" */
+/* "runs", "keys", "counts", "head" */
 const char *external_way_name(enum external_way way);
 
 /* True: the plan with several lanes needs no more merges than the one with a

@@ -129,7 +129,7 @@ static bool batch_is_good(const struct kept_runs *kept,
 
 	return batch->record_count > 0 && batch->record_count <= UINT32_MAX &&
 	       batch->record_count <= batch->input_count &&
-	       (kept->request.unique ||
+	       (kept->request.drops ||
 		batch->record_count == batch->input_count) &&
 	       batch->input_count <= left &&
 	       batch->input_record - begin <=

@@ -38,7 +38,7 @@ struct kept_runs_request {
 	const struct external_plan *plan;
 	const struct record_shape *shape;
 	unsigned giver_count;
-	bool unique;		      /* givers may have dropped records */
+	bool drops;		      /* givers may have dropped records */
 	struct run_sink_request sink; /* as for this rank's own runs */
 	uint8_t *memory;	      /* plan->kept_bytes, page aligned */
 	const struct topology *topology;

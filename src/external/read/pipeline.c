@@ -55,6 +55,11 @@ void pipeline_add(struct pipeline *pipeline, struct batch *batch)
 	append(&pipeline->free, batch);
 }
 
+void pipeline_add_full(struct pipeline *pipeline, struct batch *batch)
+{
+	append(&pipeline->full, batch);
+}
+
 /* --- the teams ------------------------------------------------------------ */
 
 /* The caller holds the lock, which is given up while it waits. */

@@ -88,6 +88,7 @@ void pipeline_fini(struct pipeline *pipeline);
 
 /* The caller, between runs. */
 void pipeline_add(struct pipeline *pipeline, struct batch *batch);
+void pipeline_add_full(struct pipeline *pipeline, struct batch *batch);
 /* The oldest of the queue, or NULL. */
 struct batch *pipeline_take(struct pipeline_queue *queue);
 

@@ -96,8 +96,10 @@ void reading_plan(struct reading *reading, const struct topology *topology,
 	const struct input *input = &reading->input;
 	struct lane_file files[INPUT_FILES_MAX];
 	/* Keys by themselves are read at random, and files that are merged at
-	 * the same time anyway. */
+	 * the same time anyway; and of records with equal keys the first ones
+	 * of the input are to come first. */
 	unsigned lane_count = plan->way == EXTERNAL_BY_KEYS ||
+					      plan->way == EXTERNAL_BY_HEAD ||
 					      request->input_runs > 0 ||
 					      reading->kind == READING_SHARED
 				      ? 1
@@ -425,6 +427,7 @@ int reading_fill(struct reading *reading, unsigned number, struct batch *batch)
 	int64_t count = begin_records(reading, lane, batch);
 	struct bucketing_config config = {
 		.source = lane->source,
+		.word_max = reading->word_max,
 		.serve = reading->serve,
 		.serve_context = reading->serve_context,
 	};
@@ -452,6 +455,7 @@ int reading_fill(struct reading *reading, unsigned number, struct batch *batch)
 	if (!reading->counts && !first_failure_stops(lane->wiring.failure) &&
 	    (!has_splitters || is_crowded(lane, batch_count_crowded(batch))))
 		partition_again(lane, batch, has_splitters);
+	batch->input_count = lane->source->record_count;
 	return first_failure_stops(lane->wiring.failure)
 		       ? -1
 		       : reading_to_come(reading, number);

@@ -70,6 +70,9 @@ struct reading {
 	 */
 	uint64_t *counts;
 	const struct record_shape *key_shape; /* run_index_key_shape() */
+	/* As struct bucketing_config has it; the owner sets it before
+	 * reading_begin(). */
+	const _Atomic uint64_t *word_max;
 	/* Worker 0 of each lane, every few ms; and where the leader of each
 	 * lane tells how long it has waited.  The owner sets these before
 	 * reading_begin(). */

@@ -183,6 +183,23 @@ void batch_keep_order(struct batch *batch, const uint64_t *entries)
 	batch->sorted = sorted;
 }
 
+void batch_compact(struct batch *batch, uint32_t record_size,
+		   local_sort_fn *sort)
+{
+	uint64_t *slots = batch->sorted;
+	uint8_t *target = batch->records;
+
+	for (uint64_t i = 0; i < batch->record_count; i++)
+		slots[i] &= batch_slot_mask(batch);
+	sort(slots, batch->record_count);
+	for (uint64_t i = 0; i < batch->record_count; i++) {
+		memmove(target, batch->records + slots[i] * record_size,
+			record_size);
+		target += record_size;
+	}
+	batch->sorted = NULL;
+}
+
 void batch_adopt_key(struct splitters *splitters, uint8_t *common_key,
 		     const struct record_shape *key_shape)
 {

@@ -19,9 +19,10 @@ struct batch {
 	uint8_t *records;    /* slot 0 */
 	/* [record_count], of a batch that is sorted in place: all entries in
 	 * order.  See batch_keep_order(). */
-	const uint64_t *sorted;
+	uint64_t *sorted;
 	uint8_t *common_key;   /* for the splitters: see batch_adopt_key() */
 	uint64_t first_record; /* its number in the input, in the first pass */
+	uint64_t input_count;  /* records of the input that it was read from */
 	uint64_t record_count; /* that have entries */
 	struct splitters splitters;
 	struct bucketing bucketing;
@@ -66,6 +67,12 @@ uint64_t batch_count_crowded(struct batch *batch);
 /* The batch is sorted in place, and nothing is put into buckets any more: its
  * buckets' memory takes the sorted entries, record_count of them. */
 void batch_keep_order(struct batch *batch, const uint64_t *entries);
+
+/* Of a batch that is sorted in place, move the records that have entries to the
+ * first slots, one behind the other as they lay before: only these are left,
+ * and they have no order any more. */
+void batch_compact(struct batch *batch, uint32_t record_size,
+		   local_sort_fn *sort);
 
 /* The bits of a sorted entry that are its record's slot. */
 static inline uint64_t batch_slot_mask(const struct batch *batch)

@@ -66,8 +66,9 @@ int destination_begin(struct destination *destination, uint64_t record_count,
 	const struct sorter_config *config = destination->config;
 
 	if (destination->is_stream) {
-		int error = stream_sink_open(&destination->stream,
-					     record_count * config->shape.size,
+		uint64_t bytes = sorter_config_written(config, record_count) *
+				 config->shape.size;
+		int error = stream_sink_open(&destination->stream, bytes,
 					     failure);
 
 		return error || !header
@@ -80,6 +81,11 @@ int destination_begin(struct destination *destination, uint64_t record_count,
 		return 0;
 	return sort_setup_output_sizes(&destination->files, config,
 				       record_count, failure);
+}
+
+uint64_t destination_records(const struct destination *destination)
+{
+	return sink_bytes(destination->sink) / destination->config->shape.size;
 }
 
 int destination_finish(struct destination *destination, uint64_t record_count,

@@ -46,6 +46,9 @@ void destination_set_slots(struct destination *destination, uint8_t *memory,
 int destination_begin(struct destination *destination, uint64_t record_count,
 		      const uint8_t *header, struct failure *failure);
 
+/* How many records it has room for, since destination_begin(). */
+uint64_t destination_records(const struct destination *destination);
+
 /* All workers have ended, and have written so many records. */
 int destination_finish(struct destination *destination, uint64_t record_count,
 		       struct failure *failure);

@@ -116,4 +116,14 @@ static inline int sink_finish(struct sink *sink, struct failure *failure)
 	return sink->ops->finish(sink, failure);
 }
 
+/* What all its parts have. */
+static inline uint64_t sink_bytes(const struct sink *sink)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < sink->part_count; i++)
+		bytes += sink->part_bytes[i];
+	return bytes;
+}
+
 #endif /* SINK_H */

@@ -48,6 +48,7 @@ enum {
 	OPTION_REVERSE,
 	OPTION_UNIQUE,
 	OPTION_MERGE,
+	OPTION_HEAD,
 	OPTION_STABLE,
 	OPTION_THREADS,
 	OPTION_NUMA,
@@ -79,6 +80,7 @@ static const struct options_entry entries[] = {
 	{ OPTION_REVERSE, "reverse", 'r', OPTIONS_FLAG, NULL },
 	{ OPTION_UNIQUE, "unique", 'u', OPTIONS_FLAG, NULL },
 	{ OPTION_MERGE, "merge", 'm', OPTIONS_FLAG, NULL },
+	{ OPTION_HEAD, "head", 0, OPTIONS_VALUE, "N" },
 	/* sort(1) has it; every sort is stable. */
 	{ OPTION_STABLE, "stable", 's', OPTIONS_FLAG, NULL },
 	{ OPTION_THREADS, "threads", 0, OPTIONS_VALUE, "N" },
@@ -225,6 +227,9 @@ static int take_option(void *context, int id, struct failure *failure)
 					 &config->shape.size, failure);
 	case OPTION_KEY:
 		return shape_options_key(reader, &config->shape, failure);
+	case OPTION_HEAD:
+		return options_number(reader, 1, INT64_MAX,
+				      &config->head_records, failure);
 	case OPTION_THREADS:
 		return options_number_32(reader, 1, THREAD_POOL_WORKERS_MAX,
 					 &config->threads, failure);

@@ -102,6 +102,22 @@ static double input_passes(const struct external_explanation *explanation)
 			   (double)MAX(1, explanation->request.record_count);
 }
 
+/* What memory is for, where the records are not sorted in runs. */
+static const char *describe_way(enum external_way way)
+{
+	switch (way) {
+	case EXTERNAL_BY_KEYS:
+		return "all keys fit; they are sorted, and each record is read "
+		       "once";
+	case EXTERNAL_BY_HEAD:
+		return "the first records fit, and stay there; nothing is "
+		       "spilled";
+	default:
+		return "records of this size are counted, and written from the "
+		       "counts";
+	}
+}
+
 static void print_plan(const struct external_explanation *explanation,
 		       uint64_t header_bytes)
 {
@@ -116,14 +132,14 @@ static void print_plan(const struct external_explanation *explanation,
 	printf("threads   %u read, and as many sort and write\n",
 	       request->worker_count);
 	print_limits(request->memory_source, request->threads_source);
+	if (request->head_records > 0)
+		printf("head      only the first %" PRIu64 " are written, %s\n",
+		       request->head_records,
+		       format_size(t.text[0], request->head_records * size));
 	if (plan->way != EXTERNAL_BY_RUNS) {
 		printf("memory    %s: %s\n",
 		       format_size(t.text[0], request->memory_bytes),
-		       plan->way == EXTERNAL_BY_KEYS
-			       ? "all keys fit; they are sorted, and each "
-				 "record is read once"
-			       : "records of this size are counted, and "
-				 "written from the counts");
+		       describe_way(plan->way));
 		return;
 	}
 	printf("memory    %s: %u batch%s of %s, staging %s, index %s\n",
@@ -142,11 +158,13 @@ static void print_plan(const struct external_explanation *explanation,
 		printf("inputs    %u, each in order: they are merged\n",
 		       request->input_runs);
 	else
-		printf("runs      %" PRIu64
-		       "; %s are spilled, %s stay in memory\n",
+		printf("runs      %" PRIu64 "; %s are spilled, %s %s\n",
 		       plan->run_count,
 		       format_size(t.text[0], plan->spilled_records * size),
-		       format_size(t.text[1], kept * size));
+		       format_size(t.text[1], kept * size),
+		       request->head_records > 0
+			       ? "stay in memory or are not wanted"
+			       : "stay in memory");
 	if (plan->merge_count > 0)
 		printf("merges    about %" PRIu64
 		       ", of %s, before the last, since there are so many "

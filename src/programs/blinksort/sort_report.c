@@ -94,6 +94,10 @@ static void print_sort(const struct sorter_config *config,
 	       (unsigned long long)config->header_bytes,
 	       (unsigned long long)result->size_bytes,
 	       (unsigned long long)result->dropped_count);
+	format_json_number(stdout, "head_records", config->head_records > 0,
+			   config->head_records);
+	printf(", \"written_records\": %llu",
+	       (unsigned long long)result->written_count);
 	printf(", \"elapsed_ns\": %llu, \"phases_ns\": {\"prepare\": %llu, "
 	       "\"bucket\": %llu, \"order\": %llu, \"commit\": %llu}",
 	       (unsigned long long)(result->committed_ns - result->begin_ns),
