@@ -41,6 +41,7 @@ static const char order[] =
 "  -r, --reverse             reverse the whole order; equal keys stay as they are\n"
 "  -u, --unique              write only the first of the records with equal keys\n"
 "  -m, --merge               merge files that are sorted already, in one pass\n"
+"      --head=N              write only the first N records of the order\n"
 "\n";
 
 static const char order_more[] =
