@@ -288,8 +288,27 @@ void counted_output_begin(struct counted_output *output)
 				       record_counts_whole(counts));
 }
 
-/* Chunks are whole pages, and so hold whole records.  False: the sink has
- * failed, and keeps the reason. */
+/* A header of odd length before records of two bytes lets chunks, which are
+ * whole pages of a file, begin and end within a record. */
+static void copy_chunk(const struct record_counts *counts,
+		       const struct chunk *chunk, uint8_t *target)
+{
+	uint32_t record_size = counts->shape.size;
+	uint64_t first = chunk->first_record, end = chunk->end_record;
+	uint8_t cut[2];
+
+	if (chunk->begin_byte % record_size != 0) {
+		record_counts_copy(counts, first++, 1, cut);
+		*target++ = cut[1];
+	}
+	if (chunk->end_byte % record_size != 0) {
+		record_counts_copy(counts, --end, 1, cut);
+		target[(end - first) * record_size] = cut[0];
+	}
+	record_counts_copy(counts, first, end - first, target);
+}
+
+/* False: the sink has failed, and keeps the reason. */
 static bool write_chunk(const struct counted_output *output,
 			const struct chunk *chunk, struct stage_clock *clock)
 {
@@ -302,9 +321,7 @@ static bool write_chunk(const struct counted_output *output,
 	stage_wait(clock, STAGE_FOR_WRITE);
 	if (!place && !slot)
 		return false;
-	record_counts_copy(output->counts, chunk->first_record,
-			   chunk->end_record - chunk->first_record,
-			   place ? place : slot->data);
+	copy_chunk(output->counts, chunk, place ? place : slot->data);
 	stage_unit(clock, STAGE_GATHER, length);
 	if (place)
 		return true;

@@ -81,7 +81,7 @@ void record_counts_copy(const struct record_counts *counts, uint64_t first,
 struct counted_output {
 	/* The driver sets these. */
 	const struct record_counts *counts; /* added up; outlives the output */
-	struct sink *sink; /* each chunk is whole pages, but a part's last */
+	struct sink *sink;
 	const struct first_failure *failure; /* the run's */
 	/* What a worker calls after each of its chunks, or NULL. */
 	void (*serve)(void *context, unsigned worker, uint64_t chunk_bytes);

@@ -5,8 +5,8 @@
 . "$(dirname "$0")/cluster_lib.sh"
 
 HEADERS=(1 10 128 4096 5000 1048577)
-SIZES=(1 3 8 100 4096)
-# Of an input; beyond memory they are more than 9M.
+SIZES=(1 2 3 8 100 4096)
+# Of an input; those beyond memory are larger.
 BYTES=3000000
 [ -z "$QUICK" ] || BYTES=700000
 
