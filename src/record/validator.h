@@ -75,6 +75,17 @@ void validator_run(const struct validator *validator, struct tally *tally,
 void validator_sum(const struct validator *validator, struct tally *tally,
 		   const uint8_t *records, uint64_t count);
 
+/* Number and checksum of some records, by their keys. */
+struct validator_split {
+	struct tally before; /* those whose key precedes the pivot's */
+	struct tally equal;  /* those that have its key */
+};
+
+/* Add count records, whose order means nothing, to *split. */
+void validator_split(const struct validator *validator,
+		     struct validator_split *split, const uint8_t *pivot,
+		     const uint8_t *records, uint64_t count);
+
 /* Returns <0 if b may follow a, 0 if it is its duplicate, >0 if it is less. */
 int validator_compare(const struct validator *validator, const uint8_t *a,
 		      const uint8_t *b);

@@ -585,7 +585,7 @@ case_help()
 	"$VAL" --help >out 2>err
 	expect_empty err
 	expect_match '^Usage: blinkval ' out
-	for option in --record-size --key -r --reverse --unique --against -q \
+	for option in --record-size --key -r --reverse --unique --head --against -q \
 		-o -s -t --help --version; do
 		expect_match "(^|[^a-z-])$option([^a-z-]|\$)" out
 	done

@@ -272,6 +272,125 @@ case_against_nothing()
 		missing
 }
 
+# --- --head ---------------------------------------------------------------------
+
+# checksum_of FILE
+checksum_of()
+{
+	"$VAL" "$1" 2>&1 | sed -n 's/^Checksum: //p'
+}
+
+# wrong_head MESSAGE: of the first 5000 records, "few" is another one
+wrong_head()
+{
+	local threads
+
+	for threads in 1 3; do
+		expect_status 1 "$VAL" "-t$threads" few --head=5000 \
+			--against input 2>err
+		tail -n 1 err | expect_same - <(echo "ERROR - $1")
+	done
+	expect_report 1 -q few --head=5000 --against input </dev/null
+}
+
+case_head()
+{
+	local n threads
+
+	"$GEN" -a 20000 input
+	sort input >f
+	records 0 7000 <input >a
+	records 7000 13000 <input >b
+	: >empty
+	for n in 1 4096 4097 19999 20000 30000; do
+		records 0 "$n" <f >few
+		records 0 $((n / 2)) <few >first
+		records $((n / 2)) "$n" <few >second
+		for threads in 1 3; do
+			expect_status 0 "$VAL" "-t$threads" few --head="$n" \
+				--against input 2>err
+			sed -n 's/^Input r/R/p; s/^Input c/C/p' err >inputs
+			expect_same <(head -n 2 err) inputs
+			expect_status 0 "$VAL" -q "-t$threads" <(cat first) \
+				second empty --head="$n" --against a \
+				--against <(cat b)
+		done
+	done
+	expect_report 0 few --head=20000 <<-END
+		$("$VAL" few 2>&1)
+	END
+	cat few | expect_status 0 "$VAL" -q - --head=20000
+	expect_report 1 few --head=19999 <<-END
+		$("$VAL" few 2>&1 | sed '$d')
+		ERROR - there are 20000 records, but --head=19999
+	END
+	expect_status 0 "$VAL" -q empty --head=5 --against empty
+	expect_status 1 "$VAL" empty --head=5 --against input 2>err
+	tail -n 1 err | expect_same - \
+		<(echo "ERROR - there are 0 records, but 5 in the input")
+}
+
+case_head_wrong()
+{
+	"$GEN" -a 20000 input
+	sort input >f
+	# One is missing: the next one has its place, or the first one another time.
+	{ records 0 2500 <f; records 2501 2500 <f; } >few
+	wrong_head "there are 5000 records, but 5001 in the input"
+	{ records 0 1 <f; records 0 2500 <f; records 2501 2499 <f; } >few
+	wrong_head "the checksum is $(checksum_of few), but\
+ $(checksum_of <(records 0 5000 <f)) of the input"
+	# The last one is missing, or is the wrong one.
+	records 0 4999 <f >few
+	wrong_head "there are 4999 records, but 5000 in the input"
+	{ records 0 4999 <f; records 5000 1 <f; } >few
+	wrong_head "there are 5000 records, but 5001 in the input"
+	{ records 0 4999 <f; records 4998 1 <f; } >few
+	wrong_head "there are 5000 records, but 4999 in the input"
+	records 0 5001 <f >few
+	wrong_head "there are 5001 records, but 5000 in the input"
+	# All of them, but not in order
+	{ records 1 4998 <f; records 0 1 <f; records 4999 1 <f; } >few
+	wrong_head "there are 1 unordered records"
+	# The data of one is another.
+	records 0 5000 <f >few
+	printf x | dd of=few bs=1 seek=123450 conv=notrunc status=none
+	wrong_head "the checksum is $(checksum_of few), but\
+ $(checksum_of <(records 0 5000 <f)) of the input"
+}
+
+# Of equal keys, only their number can be wrong, unless all are there.
+case_head_equal()
+{
+	local keys=(--record-size=8 --key=0:1)
+
+	printf '%s' b1234567 a1234567 b2345678 c1234567 b3456789 >input
+	printf '%s' a1234567 b1234567 b2345678 >few
+	expect_status 0 "$VAL" -q few "${keys[@]}" --head=3 --against input
+	printf '%s' a1234567 b1234567 b2345678 b3456789 >few
+	expect_status 0 "$VAL" -q few "${keys[@]}" --head=4 --against input
+	printf '%s' a1234567 b1234567 b2345678 b2345678 >few
+	expect_report 1 -q few "${keys[@]}" --head=4 --against input </dev/null
+	printf '%s' a1234567 b1234567 b2345678 b2345678 b3456789 >few
+	expect_report 1 -q few "${keys[@]}" --head=5 --against input </dev/null
+	printf '%s' c1234567 b1234567 b2345678 >few
+	expect_status 0 "$VAL" -qr few "${keys[@]}" --head=3 --against input
+	expect_report 1 -q few "${keys[@]}" --head=3 --against input </dev/null
+}
+
+case_head_refused()
+{
+	sorted 100 >f
+	expect_refused 2 'fd/[0-9]+: is a stream: with --head and --against' \
+		<(cat f) --head=5 --against f
+	cat f | expect_refused 2 '^standard input: is a stream' f - --head=5 \
+		--against f
+	expect_refused 2 '^--head: not together with --unique and --against' \
+		f --head=5 --unique --against f
+	expect_refused 2 '^--head=0: not a number from 1' f --head=0
+	expect_status 0 "$VAL" -q f --head=100 --unique
+}
+
 check any_shape case_any_shape
 check edges case_edges
 check other_sizes case_other_sizes
@@ -282,4 +401,8 @@ check against case_against
 check against_others case_against_others
 check against_fragments case_against_fragments
 check against_nothing case_against_nothing
+check head case_head
+check head_wrong case_head_wrong
+check head_equal case_head_equal
+check head_refused case_head_refused
 finish

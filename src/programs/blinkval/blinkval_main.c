@@ -51,6 +51,7 @@ static const char help[] =
 "                            eight keys, the first weighs most\n"
 "  -r, --reverse             expect the whole order reversed\n"
 "  -u, --unique              fail if there are duplicate keys\n"
+"      --head=N              take FILEs as the first N records of the order\n"
 "      --header=BYTES        skip BYTES at the head of each file, which are to be\n"
 "                            those of the first INPUT; with BYTES:drop, of each\n"
 "                            INPUT alone\n"
@@ -135,6 +136,14 @@ static bool has_unwanted_duplicates(const struct options *options,
 	return options->is_unique && tally->duplicate_count > 0;
 }
 
+static bool has_too_many(const struct options *options,
+			 const struct tally *tally)
+{
+	uint64_t head = options->files.head_records;
+
+	return head > 0 && tally->record_count > head;
+}
+
 static bool differs_from_inputs(const struct options *options,
 				const struct validation_result *result)
 {
@@ -150,6 +159,7 @@ static bool is_good(const struct options *options,
 {
 	return result->summary.tally.unordered_count == 0 &&
 	       !has_unwanted_duplicates(options, &result->summary.tally) &&
+	       !has_too_many(options, &result->summary.tally) &&
 	       !differs_from_inputs(options, result) && !result->header_path;
 }
 
@@ -236,9 +246,15 @@ static void report_errors(const struct options *options,
 	if (has_unwanted_duplicates(options, tally))
 		fprintf(stderr, "ERROR - there are %s duplicate keys\n",
 			format_u128(text, tally->duplicate_count));
+	if (has_too_many(options, tally))
+		fprintf(stderr,
+			"ERROR - there are %s records, but --head=%llu\n",
+			format_u128(text, tally->record_count),
+			(unsigned long long)options->files.head_records);
 	if (differs_from_inputs(options, result)) {
 		report_difference(tally, &result->inputs);
-		hint_at_inputs(tally, &result->inputs);
+		if (options->files.head_records == 0)
+			hint_at_inputs(tally, &result->inputs);
 	}
 	if (result->header_path)
 		fprintf(stderr,
@@ -420,6 +436,7 @@ enum {
 	OPTION_KEY,
 	OPTION_REVERSE,
 	OPTION_UNIQUE,
+	OPTION_HEAD,
 	OPTION_AGAINST,
 	OPTION_QUIET,
 	OPTION_OF_SUMMARIES,
@@ -434,6 +451,7 @@ static const struct options_entry entries[] = {
 	{ OPTION_KEY, "key", 0, OPTIONS_VALUES, "OFFSET:LENGTH" },
 	{ OPTION_REVERSE, "reverse", 'r', OPTIONS_FLAG, NULL },
 	{ OPTION_UNIQUE, "unique", 'u', OPTIONS_FLAG, NULL },
+	{ OPTION_HEAD, "head", 0, OPTIONS_VALUE, "N" },
 	{ OPTION_AGAINST, "against", 0, OPTIONS_FILES, "INPUT" },
 	{ OPTION_QUIET, "quiet", 'q', OPTIONS_FLAG, NULL },
 	{ OPTION_OF_SUMMARIES, NULL, 's', OPTIONS_FLAG, NULL },
@@ -460,6 +478,9 @@ static int take_option(void *context, int id, struct failure *failure)
 					 &files->shape.size, failure);
 	case OPTION_KEY:
 		return shape_options_key(reader, &files->shape, failure);
+	case OPTION_HEAD:
+		return options_number(reader, 1, INT64_MAX,
+				      &files->head_records, failure);
 	case OPTION_AGAINST:
 		files->input_paths[files->input_count++] = reader->value;
 		return 0;
@@ -542,6 +563,12 @@ static int complete_options(struct options *options, struct failure *failure)
 	options->summary_path = options_value(reader, OPTION_SUMMARY);
 	options->files.paths = reader->operands;
 	options->files.path_count = reader->operand_count;
+	if (options->is_unique && options->files.head_records > 0 &&
+	    options->files.input_count > 0)
+		return options_refuse_entry(
+			reader, OPTION_HEAD, failure,
+			"not together with --unique and --against: nothing "
+			"counts an input's keys");
 	ret = check_operands(&options->files, failure);
 	if (ret == 0)
 		ret = shape_options_complete(

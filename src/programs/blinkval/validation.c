@@ -126,7 +126,13 @@ struct validation {
 	struct parts parts;
 	struct segment *segments;
 	uint64_t segment_count;
-	uint8_t *staging;     /* staging_bytes of each thread */
+	/* The last record of all parts of a head that is compared with inputs;
+	 * else NULL. */
+	uint8_t *last_record;
+	pthread_mutex_t splitting;
+	/* By last_record: the parts; the inputs.  Written with the lock. */
+	struct validator_split splits[2];
+	uint8_t *staging;     /* of each thread, and for last_record */
 	size_t staging_bytes; /* a window and the record before */
 	struct progress progress;
 	_Alignas(CACHE_PAIR_BYTES) _Atomic uint64_t next_segment;
@@ -226,12 +232,30 @@ static int pass_border(struct validation *v, struct staging *staging,
 	return order;
 }
 
+/* Pieces may be added in any order. */
+static void split_piece(struct validation *v, const uint8_t *records,
+			const struct part *part, uint64_t count)
+{
+	struct validator_split *split = &v->splits[part->is_input];
+	struct validator_split piece = { 0 };
+
+	validator_split(&v->validator, &piece, v->last_record, records, count);
+	pthread_mutex_lock(&v->splitting);
+	(void)tally_append(&split->before, &piece.before,
+			   VALIDATOR_NOTHING_BEFORE);
+	(void)tally_append(&split->equal, &piece.equal,
+			   VALIDATOR_NOTHING_BEFORE);
+	pthread_mutex_unlock(&v->splitting);
+}
+
 /* Returns the order of the piece's first record and the one before it. */
 static int check_piece(struct validation *v, struct staging *staging,
 		       const struct part *part, uint64_t count,
 		       struct tally *tally)
 {
 	progress_add(&v->progress, count * v->validator.shape.size);
+	if (v->last_record)
+		split_piece(v, staging->records, part, count);
 	if (part->is_input) {
 		validator_sum(&v->validator, tally, staging->records, count);
 		return VALIDATOR_NOTHING_BEFORE;
@@ -420,6 +444,28 @@ static uint8_t *allocate_staging(const struct validation *v, unsigned count)
 	return aligned_alloc(PAGE_BYTES, count * v->staging_bytes);
 }
 
+/* Find last_record, which an output of no records has not. */
+static int read_last(struct validation *v,
+		     const struct validation_request *request, uint8_t *window,
+		     struct failure *failure)
+{
+	uint32_t size = v->validator.shape.size;
+	const struct part *part = v->parts.parts + request->path_count;
+
+	do {
+		if (part-- == v->parts.parts)
+			return 0;
+	} while (!part->is_stream && part->record_count == 0);
+	if (part->is_stream)
+		return failure_set(failure, EXIT_USAGE, part->path, 0,
+				   "is a stream: with --head and --against, "
+				   "the last record is read first");
+	pthread_mutex_init(&v->splitting, NULL);
+	v->last_record = part_read(part, (part->record_count - 1) * size, size,
+				   window, failure);
+	return v->last_record ? 0 : -EIO;
+}
+
 static int run_threads(struct validation *v,
 		       const struct validation_request *request,
 		       struct failure *failure)
@@ -427,14 +473,19 @@ static int run_threads(struct validation *v,
 	static struct topology topology;
 	static struct thread_pool pool;
 	unsigned count;
-	int ret;
+	int ret = 0;
 
 	topology_read(&topology);
 	count = choose_thread_count(v, &topology, request->thread_count);
 	/* The end of the process frees it. */
-	v->staging = allocate_staging(v, count);
+	v->staging = allocate_staging(v, count + 1);
 	if (!v->staging)
 		return failure_no_memory(failure);
+	if (request->head_records > 0 && request->input_count > 0)
+		ret = read_last(v, request,
+				v->staging + count * v->staging_bytes, failure);
+	if (ret < 0)
+		return ret;
 	/* Several streams may have to be read at the same time. */
 	ret = thread_pool_start_some(&pool, count,
 				     request->thread_count > 0 ||
@@ -496,6 +547,25 @@ static void add_segments(const struct validation *v,
 	}
 }
 
+/* Of all inputs' records, leave those that a head should have: all before its
+ * last key, and of those with that key all, or if it has fewer, its own.  Their
+ * number is that of the head only if it has as many as it should. */
+static void leave_head(const struct validation *v, uint64_t head_records,
+		       const struct tally *parts, struct tally *inputs)
+{
+	const struct tally *equal =
+		v->splits[0].equal.record_count <
+				v->splits[1].equal.record_count
+			? &v->splits[0].equal
+			: &v->splits[1].equal;
+	struct tally wanted = v->splits[1].before;
+
+	(void)tally_append(&wanted, equal, VALIDATOR_NOTHING_BEFORE);
+	if (wanted.record_count == parts->record_count)
+		wanted.record_count = MIN(head_records, inputs->record_count);
+	*inputs = wanted;
+}
+
 /* The first part that begins otherwise than the first input, or NULL. */
 static const char *find_header(const struct parts *parts,
 			       const struct validation_request *request)
@@ -527,6 +597,9 @@ int validate_records(const struct validation_request *request,
 	if (ret < 0)
 		return ret;
 	add_segments(&v, result);
+	if (request->head_records > 0)
+		leave_head(&v, request->head_records, &result->summary.tally,
+			   &result->inputs);
 	if (request->input_count > 0)
 		result->header_path = find_header(&v.parts, request);
 	for (unsigned i = v.parts.count; i-- > 0;) {

@@ -23,6 +23,9 @@ struct validation_request {
 	/* So many bytes at the beginning of each block device are read; 0: all.
 	 * Refused where no file is a device. */
 	uint64_t device_bytes;
+	/* The parts are the first so many records of the order; 0: all.  With
+	 * inputs, the last part may be no stream. */
+	uint64_t head_records;
 	/* So many bytes at the beginning of each file are no records; of the
 	 * inputs alone, if the sort has dropped them. */
 	uint64_t header_bytes;
@@ -34,7 +37,9 @@ struct validation_result {
 	/* What is true of the parts.  The two records are set only if records
 	 * have SUMMARY_RECORD_BYTES. */
 	struct summary summary;
-	struct tally inputs; /* count and checksum only */
+	/* Count and checksum of the inputs' records; with head_records, of
+	 * those that the parts should have. */
+	struct tally inputs;
 	/* The first file that ends within a record, parts before inputs; NULL:
 	 * there is none. */
 	const char *fragment_path;
