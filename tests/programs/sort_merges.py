@@ -16,6 +16,7 @@ what is expected are those of key_reference.py.
 
 import argparse
 import itertools
+import json
 import os
 import shlex
 import subprocess
@@ -27,8 +28,6 @@ import key_reference
 import sort_runs
 
 FILES = (1, 1, 2, 2, 3, 5, 8, 20)
-# The bytes of a block begin here, and double (src/external/plan).
-BLOCK_BYTES = 32768
 
 
 def sorted_parts(rng, given, count):
@@ -49,14 +48,14 @@ def any_options(rng, size):
     return options
 
 
-def run(context, rng, given, parts, outs):
+def run(context, given, parts, outs, options):
     """The process when it has ended, and its command."""
     names = [f"in.{i}" for i in range(len(parts))]
     for name, part in zip(names, parts):
         part.tofile(name)
     command = [*context.command, "-m", *names,
                *itertools.chain(*(("-o", out) for out in outs)),
-               *given.options(), *any_options(rng, given.size)]
+               *given.options(), *options]
     done = subprocess.run(command, capture_output=True, text=True,
                           timeout=sort_runs.LIMIT_S, check=False,
                           stdin=subprocess.DEVNULL)
@@ -69,7 +68,8 @@ def try_merge(context, rng):
     # How much the parts of an output without duplicates have is not known.
     outs = [f"out.{i}" for i in
             range(1 if given.unique else rng.choice([1, 1, 2, 3]))]
-    done, command = run(context, rng, given, parts, outs)
+    done, command = run(context, given, parts, outs,
+                        any_options(rng, given.size))
     given.raw = np.concatenate(parts)
     if done.returncode or done.stderr:
         why = f"status {done.returncode}: {done.stderr[:400].strip()}"
@@ -78,32 +78,38 @@ def try_merge(context, rng):
     return why, command
 
 
-def disturb(rng, given, part):
-    """Exchange two records at a place of any kind."""
+def disturb(rng, part, block):
+    """Exchange two records at a place of any kind; often those on both sides of
+    a border of blocks, which are in order then, each by itself."""
     count = len(part)
     if count < 2:
         return
-    block = max(1, BLOCK_BYTES // given.size) * 2 ** int(rng.integers(0, 4))
-    border = block * int(rng.integers(0, count // block + 1))
-    place = int(rng.choice([1, count - 1, border, border + 1, border - 1,
+    border = block * int(rng.integers(1, max(2, count // block + 1)))
+    place = int(rng.choice([1, count - 1, border, border, border + 1,
                             rng.integers(0, count)]))
     place = min(max(place, 1), count - 1)
-    other = int(rng.choice([place - 1, 0, rng.integers(0, count)]))
+    other = int(rng.choice([place - 1, place - 1, 0, rng.integers(0, count)]))
     part[[place, other]] = part[[other, place]]
 
 
 def try_disorder(context, rng):
     given = key_reference.any_input(rng)
     parts = sorted_parts(rng, given, rng.choice(FILES))
+    options = any_options(rng, given.size)
+    done, command = run(context, given, parts, ["out"], [*options, "--json"])
+    if done.returncode:
+        return f"status {done.returncode}: {done.stderr[:400]}", command
+    block = json.loads(done.stdout)["external"]["block_bytes"] // given.size
     for number in rng.integers(0, len(parts), rng.integers(1, 4)):
-        disturb(rng, given, parts[number])
+        disturb(rng, parts[number], block)
     found = [(f"in.{i}", key_reference.first_disorder(
         part, given.size, given.keys, given.reverse))
              for i, part in enumerate(parts)]
     found = [(name, record) for name, record in found if record is not None]
     if not found:
         return None, None
-    done, command = run(context, rng, given, parts, ["out"])
+    os.unlink("out")
+    done, command = run(context, given, parts, ["out"], options)
     name, record = found[0]
     want = (f"blinksort: {name}: record {record} (from 0) belongs before the "
             "one before it: -m needs sorted inputs\n")
