@@ -191,6 +191,11 @@ bool external_end_head(struct external *external)
 			return false;
 		pipeline_add(pipeline, batch);
 	}
+	/* The keys of an empty stream are of no kind that splitters have. */
+	if (head->record_count == 0) {
+		pipeline_add(pipeline, head->batch);
+		return true;
+	}
 	if (!partition(external))
 		return false;
 	pipeline_add_full(pipeline, head->batch);

@@ -161,6 +161,25 @@ case_unique()
 	done
 }
 
+# Of no records the first ones are none, and a stream tells only at its end.
+case_nothing()
+{
+	local memory
+
+	: >empty
+	for memory in "" "-S 14M"; do
+		# shellcheck disable=SC2086 # two words or none
+		expect_sorted empty -o out --head=3 $memory
+		expect_empty out
+		# shellcheck disable=SC2086
+		"$BIN/blinksort" - -o out --head=3 $memory <empty
+		expect_empty out
+		# shellcheck disable=SC2086,SC2002 # a pipe is wanted
+		cat empty | "$BIN/blinksort" - -o - --head=3 $memory >out
+		expect_empty out
+	done
+}
+
 case_parts()
 {
 	make_input uniform 50000 "$SEED"
@@ -314,6 +333,7 @@ done
 check spill case_spill
 check keys case_keys
 check counted case_counted
+check nothing case_nothing
 check parts case_parts
 check checksum case_checksum
 check explain case_explain
