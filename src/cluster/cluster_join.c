@@ -224,7 +224,8 @@ static int open_input(struct cluster *cluster, struct cluster_hello *hello)
 		input->mode = INPUT_MMAP;
 	*hello = (struct cluster_hello){
 		.shape = config->shape,
-		.unique = config->unique,
+		.unique = config->unique != UNIQUE_NO,
+		.keeps_last = config->unique == UNIQUE_LAST,
 		.header = 2 * config->header_bytes + config->drops_header,
 		.head_records = config->head_records,
 		.record_count = input->record_count,

@@ -70,6 +70,7 @@ void orderer_begin(struct orderer *orderer, const struct sort_wiring *wiring,
 		.shape = &orderer->wiring.shape,
 		.records = config->base,
 		.index_bits = config->index_bits,
+		.keeps_last = config->keeps_last,
 		.sort = orderer->sort,
 		.any = equal_keys_kernel(wiring->kernel),
 	};
@@ -167,7 +168,7 @@ uint64_t orderer_dropped_count(const struct orderer *orderer)
 		       : 0;
 }
 
-/* Returns how many entries remain: all of them, or the first of each key. */
+/* Returns how many entries remain: all of them, or one of each key. */
 static uint32_t order_bucket(const struct orderer *orderer, uint32_t bucket,
 			     uint64_t *entries, uint32_t count)
 {
@@ -176,8 +177,11 @@ static uint32_t order_bucket(const struct orderer *orderer, uint32_t bucket,
 	bool drops = orderer->config.drops_duplicates;
 	bool is_decided;
 
-	if (splitters_bucket_is_equal(splitters, of_all))
+	if (splitters_bucket_is_equal(splitters, of_all)) {
+		if (drops && orderer->config.keeps_last && count > 0)
+			entries[0] = entries[count - 1];
 		return drops ? MIN(count, 1) : count;
+	}
 	orderer->sort(entries, count);
 	is_decided = splitters_bucket_is_decided(
 		splitters, of_all, orderer->wiring.shape.keys.length,

@@ -58,7 +58,8 @@ struct orderer_config {
 	const uint8_t *base;   /* of slot 0 */
 	size_t chunk_entries;  /* what a chunk's buckets hold at most: plan.h */
 	bool sums_up;	       /* compute the checksum of all records */
-	bool drops_duplicates; /* of equal keys, only the first record stays */
+	bool drops_duplicates; /* of equal keys, only one record stays: */
+	bool keeps_last;       /* the last one, not the first */
 	/* Where duplicates are dropped: the key of the last record that another
 	 * orderer has brought before, whose equals do not stay, either; and the
 	 * shape of such keys (run_index.h).  NULL: there is none. */

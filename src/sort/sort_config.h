@@ -14,6 +14,14 @@
 #include "record/record.h"
 #include "system/topology.h"
 
+/* Which of the records with equal keys are written. */
+enum unique_kind {
+	UNIQUE_NO, /* all */
+	UNIQUE_FIRST,
+	UNIQUE_LAST,
+	UNIQUE_KINDS,
+};
+
 struct sorter_config {
 	const char *const *input_paths;
 	unsigned input_count;
@@ -32,9 +40,9 @@ struct sorter_config {
 	unsigned output_count;
 	bool outputs_are_devices; /* block devices, see outdevice.h */
 	struct record_shape shape;
-	bool unique;	       /* of equal keys, write the first record only */
-	uint64_t head_records; /* of the order, write the first so many; 0: all
-				*/
+	enum unique_kind unique;
+	/* Of the order, write the first so many; 0: all. */
+	uint64_t head_records;
 	unsigned threads;      /* 0: all CPUs that are allowed, if it pays */
 	unsigned threads_max;  /* where threads is 0; 0: no further limit */
 	uint64_t memory_bytes; /* 0: what is available */

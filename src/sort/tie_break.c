@@ -202,8 +202,8 @@ static bool keys_are_equal(const struct tie_break *tie_break, uint64_t a,
 }
 
 /* Entries that agree in their key bits, in the order of their records: the
- * first of each key goes to kept[], which may begin before them.  Returns how
- * many. */
+ * first or the last of each key goes to kept[], which may begin before them.
+ * Returns how many. */
 static size_t keep_of_run(const struct tie_break *tie_break, uint64_t *entries,
 			  size_t count, bool is_decided, uint64_t *kept)
 {
@@ -211,11 +211,13 @@ static size_t keep_of_run(const struct tie_break *tie_break, uint64_t *entries,
 
 	if (count > 1 && !is_decided)
 		tie_break_settle(tie_break, entries, count);
-	kept[0] = entries[0];
+	kept[0] = entries[is_decided && tie_break->keeps_last ? count - 1 : 0];
 	for (size_t i = 1; i < count && !is_decided; i++)
 		if (!keys_are_equal(tie_break, kept[kept_count - 1],
 				    entries[i]))
 			kept[kept_count++] = entries[i];
+		else if (tie_break->keeps_last)
+			kept[kept_count - 1] = entries[i];
 	return kept_count;
 }
 

@@ -20,6 +20,7 @@ struct tie_break {
 	const struct record_shape *shape;
 	const uint8_t *records; /* at slot 0 */
 	unsigned index_bits;
+	bool keeps_last; /* of duplicates */
 	local_sort_fn *sort;
 	equal_keys_fn *any; /* finds ties */
 };
@@ -42,9 +43,10 @@ void tie_break_settle(const struct tie_break *tie_break, uint64_t *entries,
 
 /*
  * entries[0..count) ascending as integers: put those of the first record of
- * each key, in key order, to the beginning, and return how many these are. Only
- * their index bits are meaningful afterwards.  is_decided: entries with equal
- * key bits have equal keys, so that no record need be read.
+ * each key, or of the last if keeps_last, in key order, to the beginning, and
+ * return how many these are. Only their index bits are meaningful afterwards.
+ * is_decided: entries with equal key bits have equal keys, so that no record
+ * need be read.
  */
 size_t tie_break_drop_duplicates(const struct tie_break *tie_break,
 				 uint64_t *entries, size_t count,

@@ -160,7 +160,7 @@ case_flag_with_value()
 	records in
 	refused "--json: takes no value" blinksort in -o out --json=x
 	refused "-q: takes no value" blinkval -q=1 in
-	refused "--unique: takes no value" blinkval --unique=1 in
+	refused "--unique=1: not first or last" blinkval --unique=1 in
 	refused "-r: takes no value" blinkval -r=1 in
 	refused "-a: takes no value" blinkgen -a= 10 out
 	refused "--foreground: takes no value" blinkd --foreground=no

@@ -2,7 +2,8 @@
 # check_sort_unique.sh - blinksort --unique, of one process and of several ranks
 #
 # What it writes is what the reference sorts, without the records whose key is
-# that of the record before: these are dropped here, by another program.
+# that of the record before, or, with --unique=last, behind: these are dropped
+# here, by another program.
 
 # shellcheck disable=SC2317 # cases are called by check
 # shellcheck source=tests/programs/cluster_lib.sh
@@ -15,19 +16,21 @@ if [ -n "$QUICK$SANITIZED" ]; then
 	rounds=4
 fi
 readonly SIZE=30 OFFSET=3 LENGTH=9
+which=first # of the records with equal keys
 
-# drop_duplicates SIZE OFFSET LENGTH <SORTED >FIRSTS
+# drop_duplicates SIZE OFFSET LENGTH <SORTED >KEPT
 drop_duplicates()
 {
 	python3 -c '
 import sys
-size, offset, length = map(int, sys.argv[1:])
-data, before = sys.stdin.buffer.read(), None
+which = sys.argv[1]
+size, offset, length = map(int, sys.argv[2:])
+data, kept = sys.stdin.buffer.read(), {}
 for at in range(0, len(data), size):
     key = data[at + offset:at + offset + length]
-    if key != before:
-        sys.stdout.buffer.write(data[at:at + size])
-    before = key' "$@"
+    if which == "last" or key not in kept:
+        kept[key] = data[at:at + size]
+sys.stdout.buffer.write(b"".join(kept.values()))' "$which" "$@"
 }
 
 # make_input SHAPE COUNT SEED [SIZE OFFSET LENGTH]: the file "in", and "want"
@@ -48,7 +51,7 @@ random_options()
 	random_below 3
 	options+=(--splitters="${SPLITTERS[random]}")
 	random_below 4
-	options+=(--threads=$((random + 1)))
+	options+=(--threads=$((random + 1)) --unique="$which")
 }
 
 # What the report says was dropped is what the output lacks.
@@ -66,13 +69,16 @@ assert report["dropped_records"] * size == lacks, report' "$STDOUT" "$lacks"
 # case_shape SHAPE
 case_shape()
 {
-	local c options random
+	local c i options random which
 
-	for c in "${!COUNTS[@]}"; do
+	for ((i = 0; i < 2 * ${#COUNTS[@]}; i++)); do
+		c=$((i / 2))
+		which=first
+		[ $((i % 2)) = 0 ] || which=last
 		make_input "$1" "${COUNTS[c]}" $((SEED + c))
 		random_options
 		random_below 4
-		run_tested in -o out --unique --json --io="${IO_MODES[random]}" \
+		run_tested in -o out --json --io="${IO_MODES[random]}" \
 			--record-size="$SIZE" --key="$OFFSET:$LENGTH" "${options[@]}"
 		[ "$status" = 0 ] || fail "$1: status $status: $(cat "$STDERR")"
 		cmp -s out want ||
@@ -88,7 +94,7 @@ case_parts()
 
 	make_input few-distinct 50000 1 4 0 2
 	random_options
-	expect_sorted in "${outs[@]/#/-o}" --unique --record-size=4 --key=0:2 \
+	expect_sorted in "${outs[@]/#/-o}" --record-size=4 --key=0:2 \
 		"${options[@]}"
 	cat "${outs[@]}" | cmp - want
 	python3 -c '
@@ -137,6 +143,38 @@ case_static()
 	expect_match '"splitters": "static-256"' "$STDOUT"
 }
 
+# What is merged from runs, and from what a pipe brings.
+case_external()
+{
+	local which shape
+
+	for shape in few-distinct zipf; do
+		for which in first last; do
+			make_input "$shape" 160000 "$SEED" 100 0 10
+			expect_sorted in -o out --unique="$which" --io=direct \
+				--threads=2 -S 10M
+			expect_same out want
+			"${BLINKSORT[@]}" - -o - --unique="$which" -S 10M <in >out
+			expect_same out want
+		done
+	done
+}
+
+# Records of which the key is everything are counted: any of them is the last.
+case_counted()
+{
+	make_input uniform 300000 "$SEED" 2 0 2
+	expect_sorted in -o out --unique=last --record-size=2 --key=0:2
+	expect_same out want
+}
+
+case_refused()
+{
+	make_input uniform 10 1
+	expect_refused 2 "^--unique=any: not first or last$" \
+		in -o out --unique=any
+}
+
 case_checksum()
 {
 	make_input zipf 20000 "$SEED" 100 0 10
@@ -159,7 +197,7 @@ run_ranks()
 		[ -z "$gather" ] || output=(--gather=out)
 		start_rank "$rank" timeout 120 "${BLINKSORT[@]}" \
 			--nodes="127.0.0.[2-$((ranks + 1))]" --rank="$rank" \
-			--job="$job" --deadline="$DEADLINE_S" --unique "$@" \
+			--job="$job" --deadline="$DEADLINE_S" "$@" \
 			"in.$rank" "${output[@]}"
 	done
 	wait_ranks "${all[@]}"
@@ -173,13 +211,14 @@ run_ranks()
 case_ranks()
 {
 	local ranks=$1 gather=$2 round options random shape
-	local how=(even random first last)
+	local how=(even random first last) which=first
 
 	RANDOM=$((SEED + ranks))
 	for ((round = 0; round < rounds; round++)); do
 		random_below ${#SHAPES[@]}
 		shape=${SHAPES[random]}
 		random_below 30000
+		[ $((round % 8)) -lt 4 ] || which=last
 		make_input "$shape" "$random" "$round"
 		cut_input in "$SIZE" "$ranks" "${how[round % 4]}"
 		random_options
@@ -202,6 +241,9 @@ check room case_room
 check types case_types
 check static case_static
 check checksum case_checksum
+check external case_external
+check counted case_counted
+check refused case_refused
 for ranks in 2 4; do
 	check "ranks_$ranks" case_ranks "$ranks" ""
 	check "gathered_$ranks" case_ranks "$ranks" yes

@@ -105,6 +105,7 @@ static const struct choice {
 	{ offsetof(struct cluster_hello, roles), CLUSTER_ROLES,
 	  CLUSTER_ROLES_ALL },
 	{ offsetof(struct cluster_hello, gather_files), 9, OUTPUT_FILES_MAX },
+	{ offsetof(struct cluster_hello, keeps_last), 1, 1 },
 };
 
 static uint64_t pack_choices(const struct cluster_hello *hello)
@@ -235,7 +236,8 @@ static int compare(const struct peer *peer, const struct peer *own,
 		{ "key",
 		  key_list_equal(&theirs->shape.keys, &ours->shape.keys) },
 		{ "header", theirs->header == ours->header },
-		{ "unique", theirs->unique == ours->unique },
+		{ "unique", theirs->unique == ours->unique &&
+				    theirs->keeps_last == ours->keeps_last },
 		{ "head", theirs->head_records == ours->head_records },
 		{ "splitters", theirs->wanted == ours->wanted },
 		{ "by-reference", theirs->by_reference == ours->by_reference },

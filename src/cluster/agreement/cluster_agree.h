@@ -52,6 +52,7 @@ struct cluster_hello {
 	/* Files that all ranks write together; 0: each has outputs of its own.
 	 */
 	uint64_t gather_files;
+	uint64_t keeps_last; /* 0 or 1: unique keeps the last record */
 
 	uint64_t record_count;
 	uint64_t schedule; /* cluster_schedule_number() */

@@ -39,7 +39,8 @@ static const char order[] =
 "                            compare this slice of a record, or this number, such\n"
 "                            as u32 or f64; with :desc, descending (0:10)\n"
 "  -r, --reverse             reverse the whole order; equal keys stay as they are\n"
-"  -u, --unique              write only the first of the records with equal keys\n"
+"  -u, --unique[=WHICH]      write only the first of the records with equal keys,\n"
+"                            or the last\n"
 "  -m, --merge               merge files that are sorted already, in one pass\n"
 "      --head=N              write only the first N records of the order\n"
 "\n";

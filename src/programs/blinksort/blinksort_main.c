@@ -78,7 +78,7 @@ static const struct options_entry entries[] = {
 	{ OPTION_RECORD_SIZE, "record-size", 0, OPTIONS_VALUE, "BYTES" },
 	{ OPTION_KEY, "key", 0, OPTIONS_VALUES, "OFFSET:LENGTH" },
 	{ OPTION_REVERSE, "reverse", 'r', OPTIONS_FLAG, NULL },
-	{ OPTION_UNIQUE, "unique", 'u', OPTIONS_FLAG, NULL },
+	{ OPTION_UNIQUE, "unique", 'u', OPTIONS_MAYBE, "WHICH" },
 	{ OPTION_MERGE, "merge", 'm', OPTIONS_FLAG, NULL },
 	{ OPTION_HEAD, "head", 0, OPTIONS_VALUE, "N" },
 	/* sort(1) has it; every sort is stable. */
@@ -161,6 +161,19 @@ static int take_kernel(struct options *options, struct failure *failure)
 	return 0;
 }
 
+static int take_unique(struct options *options, struct failure *failure)
+{
+	static const char *const names[] = { "first", "last" };
+	unsigned choice = 0;
+	int ret = 0;
+
+	if (options->reader.value)
+		ret = options_choice(&options->reader, names, ARRAY_LEN(names),
+				     &choice, failure);
+	options->config.unique = choice == 1 ? UNIQUE_LAST : UNIQUE_FIRST;
+	return ret;
+}
+
 static int take_pin(struct options *options, struct failure *failure)
 {
 	static const char *const names[] = { "yes", "no" };
@@ -230,6 +243,8 @@ static int take_option(void *context, int id, struct failure *failure)
 	case OPTION_HEAD:
 		return options_number(reader, 1, INT64_MAX,
 				      &config->head_records, failure);
+	case OPTION_UNIQUE:
+		return take_unique(options, failure);
 	case OPTION_THREADS:
 		return options_number_32(reader, 1, THREAD_POOL_WORKERS_MAX,
 					 &config->threads, failure);
@@ -350,6 +365,9 @@ static int check_merge(struct options *options, struct failure *failure)
 		refusal = "not of a pipe, since it reads first what lies "
 			  "everywhere in a file: without it, what a pipe "
 			  "brings is sorted";
+	else if (options->config.unique == UNIQUE_LAST)
+		refusal = "not with --unique=last: a file may have more equal "
+			  "keys than the memory has room for";
 	return refusal ? options_refuse_entry(&options->reader, OPTION_MERGE,
 					      failure, refusal)
 		       : 0;
@@ -404,7 +422,6 @@ static int complete_options(struct options *options, struct failure *failure)
 	struct sorter_config *config = &options->config;
 	int ret = check_cluster(options, failure);
 
-	config->unique = options_given(reader, OPTION_UNIQUE);
 	options->tells_progress = options_given(reader, OPTION_PROGRESS);
 	config->sync = options_given(reader, OPTION_SYNC);
 	config->checksum = options_given(reader, OPTION_CHECKSUM);

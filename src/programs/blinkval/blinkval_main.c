@@ -50,7 +50,8 @@ static const char help[] =
 "                            NaNs last or first with :nanlast or :nanfirst; up to\n"
 "                            eight keys, the first weighs most\n"
 "  -r, --reverse             expect the whole order reversed\n"
-"  -u, --unique              fail if there are duplicate keys\n"
+"  -u, --unique[=WHICH]      fail if there are duplicate keys, whichever record\n"
+"                            of each key blinksort has kept: first or last\n"
 "      --head=N              take FILEs as the first N records of the order\n"
 "      --header=BYTES        skip BYTES at the head of each file, which are to be\n"
 "                            those of the first INPUT; with BYTES:drop, of each\n"
@@ -450,7 +451,7 @@ static const struct options_entry entries[] = {
 	{ OPTION_RECORD_SIZE, "record-size", 0, OPTIONS_VALUE, "BYTES" },
 	{ OPTION_KEY, "key", 0, OPTIONS_VALUES, "OFFSET:LENGTH" },
 	{ OPTION_REVERSE, "reverse", 'r', OPTIONS_FLAG, NULL },
-	{ OPTION_UNIQUE, "unique", 'u', OPTIONS_FLAG, NULL },
+	{ OPTION_UNIQUE, "unique", 'u', OPTIONS_MAYBE, "WHICH" },
 	{ OPTION_HEAD, "head", 0, OPTIONS_VALUE, "N" },
 	{ OPTION_AGAINST, "against", 0, OPTIONS_FILES, "INPUT" },
 	{ OPTION_QUIET, "quiet", 'q', OPTIONS_FLAG, NULL },
@@ -465,6 +466,8 @@ static int take_option(void *context, int id, struct failure *failure)
 	struct options *options = context;
 	struct options_reader *reader = &options->reader;
 	struct validation_request *files = &options->files;
+	static const char *const which[] = { "first", "last" };
+	unsigned ignored;
 
 	switch (id) {
 	case OPTION_DEVICE_BYTES:
@@ -481,6 +484,11 @@ static int take_option(void *context, int id, struct failure *failure)
 	case OPTION_HEAD:
 		return options_number(reader, 1, INT64_MAX,
 				      &files->head_records, failure);
+	case OPTION_UNIQUE:
+		return reader->value
+			       ? options_choice(reader, which, ARRAY_LEN(which),
+						&ignored, failure)
+			       : 0;
 	case OPTION_AGAINST:
 		files->input_paths[files->input_count++] = reader->value;
 		return 0;
