@@ -484,7 +484,8 @@ static uint64_t fill_result(struct joint_sort *joint)
 		joint->rank, result, &joint->cluster->result->external);
 
 	result->record_count = written + result->dropped_count;
-	result->size_bytes = result->record_count * joint->runs.shape->size;
+	result->size_bytes =
+		result->record_count * sorter_input_size(&joint->sort);
 	return written;
 }
 

@@ -228,6 +228,9 @@ static int open_input(struct cluster *cluster, struct cluster_hello *hello)
 		.keeps_last = config->unique == UNIQUE_LAST,
 		.header = 2 * config->header_bytes + config->drops_header,
 		.head_records = config->head_records,
+		.number_words = config->widening.number_bytes / 4,
+		.is_random = config->widening.is_random,
+		.seed = config->widening.seed,
 		.record_count = input->record_count,
 		.wanted = config->splitters,
 		.schedule = cluster_schedule_number(&cluster->config->schedule),
@@ -259,7 +262,7 @@ static int open_input(struct cluster *cluster, struct cluster_hello *hello)
 						    machine_host_id());
 	if (!cluster->config->shares_input && input->record_count > 0)
 		hello->input_place = input_place(config->input_paths[0]);
-	hello->probed_kind = key_probe(input, &config->shape, &is_uniform);
+	hello->probed_kind = key_probe_sort(input, config, &is_uniform);
 	hello->is_uniform = is_uniform;
 	return 0;
 }

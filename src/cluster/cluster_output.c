@@ -63,6 +63,11 @@ static bool shares_file(const struct cluster *cluster, unsigned rank)
 	       rank <= cluster->output.last_rank;
 }
 
+static uint64_t written_size(const struct cluster *cluster)
+{
+	return sorter_written(cluster->sort_config).bytes;
+}
+
 static struct outfile *gathered(struct cluster *cluster)
 {
 	return &cluster->output.output.files[0].outfile;
@@ -94,8 +99,8 @@ static uint64_t find_part(const struct cluster *cluster, const uint64_t *shares,
 			first += shares[i];
 		whole += shares[i];
 	}
-	*whole_bytes = header_bytes + whole * cluster->sort_config->shape.size;
-	return header_bytes + first * cluster->sort_config->shape.size;
+	*whole_bytes = header_bytes + whole * written_size(cluster);
+	return header_bytes + first * written_size(cluster);
 }
 
 static void announce_sync(struct cluster *cluster)
@@ -150,7 +155,7 @@ static int open_part(struct cluster *cluster, const uint64_t *shares,
 	part.header_bytes = sort_setup_header_bytes(config);
 	part.begin_bytes =
 		find_part(cluster, shares, &cluster->output.room_bytes);
-	part.size_bytes = record_count * config->shape.size;
+	part.size_bytes = record_count * written_size(cluster);
 	part.whole_bytes = cluster->output.room_bytes +
 			   cluster->rank.node_count * NONCE_BYTES;
 	cluster->output.gathered_bytes = cluster->output.room_bytes;
@@ -190,7 +195,7 @@ int cluster_output_shrink(struct cluster *cluster, const uint64_t *shares,
 	begin_bytes =
 		find_part(cluster, shares, &cluster->output.gathered_bytes);
 	output_move_part(&cluster->output.output, begin_bytes,
-			 record_count * cluster->sort_config->shape.size);
+			 record_count * written_size(cluster));
 	return 0;
 }
 

@@ -200,7 +200,8 @@ void external_fill_passes(const struct external *external,
 		passes[p].written_bytes = passes[p].stages[STAGE_WRITE].bytes;
 	}
 	passes[EXTERNAL_OUTPUT].written_bytes =
-		external->ordering.next_record * external->request.shape.size;
+		external->ordering.next_record *
+		external_request_written_size(&external->request);
 }
 
 /* --- progress ------------------------------------------------------------- */

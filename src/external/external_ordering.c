@@ -27,9 +27,8 @@ void external_lay_out_ordering(struct external *external)
 	struct orderer *orderer = &external->ordering.orderer;
 	struct plan tables = external->batches[0].plan;
 
-	tables.chunk_entries = plan_chunk_entries(
-		MAX(plan->run_chunk_bytes, plan->output_chunk_bytes),
-		external->request.shape.size);
+	tables.chunk_entries =
+		external_plan_chunk_entries(plan, &external->request);
 	orderer_take_memory(orderer, &tables, external->request.worker_count,
 			    &external->arena, NULL);
 	orderer_take_oversized(orderer, &tables, plan->batch.capacity,
@@ -146,11 +145,10 @@ bool external_order(struct external *external, struct batch *batch,
 	const struct sorter_config *sort = external->config->sort;
 	struct sink *sink = sink_of(external, run);
 	struct order_pass pass = { .external = external, .run = run };
-	const struct orderer_config config = {
+	struct record_slice written = { 0, external->request.shape.size };
+	struct orderer_config config = {
 		.index_bits = batch->plan.index_bits,
 		.base = batch->records,
-		.chunk_entries = plan_chunk_entries(
-			sink->chunk_bytes, external->request.shape.size),
 		.sums_up = !run && sort->checksum,
 		.drops_duplicates = sort->unique,
 		.keeps_last = sort->unique == UNIQUE_LAST,
@@ -162,6 +160,11 @@ bool external_order(struct external *external, struct batch *batch,
 		.sink = sink,
 	};
 
+	if (!run)
+		written = sorter_written(sort);
+	config.written = written;
+	config.chunk_entries =
+		plan_chunk_entries(sink->chunk_bytes, written.bytes);
 	if (run && !sort->unique)
 		run_sink_begin(
 			run, sorter_config_written(sort, batch->record_count));

@@ -108,6 +108,9 @@ void external_request_make(struct external_request *request,
 		.head_records = config->sort->head_records < records
 					? config->sort->head_records
 					: 0,
+		.written_size = config->sort->widening.bytes > 0
+					? sorter_written(config->sort).bytes
+					: 0,
 		.ranks = config->ranks,
 		.seek_bytes = external_rates_seek_bytes(&config->rates),
 		.reads_apart = external_rates_apart(&config->rates),

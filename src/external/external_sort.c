@@ -321,6 +321,7 @@ static int begin_input(struct external *external, struct failure *failure)
 
 	destination_init(destination, config,
 			 external->config->ranks.rank_count > 0);
+	external->reading.first_number = external->config->ranks.input_begin;
 	error = reading_open(&external->reading, config,
 			     external->config->ranks.shares_input,
 			     &external->failure, failure);
@@ -467,7 +468,7 @@ void external_fill_result(const struct external *external,
 		external->request.memory_bytes);
 	result->record_count = external->reading.input.record_count;
 	result->size_bytes =
-		result->record_count * external->request.shape.size;
+		result->record_count * sorter_input_size(config->sort);
 	result->checksum = ordering->checksum;
 	result->dropped_count = ordering->dropped_count;
 	result->written_count = ordering->next_record;

@@ -92,3 +92,13 @@ enum splitters_kind key_probe(const struct input *input,
 	free(buffer);
 	return kind;
 }
+
+enum splitters_kind key_probe_sort(const struct input *input,
+				   const struct sorter_config *config,
+				   bool *is_uniform)
+{
+	if (config->widening.bytes == 0)
+		return key_probe(input, &config->shape, is_uniform);
+	*is_uniform = config->shape.keys.begin >= sorter_input_size(config);
+	return SPLITTERS_STATIC_256;
+}

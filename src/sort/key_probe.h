@@ -6,6 +6,7 @@
 
 #include "io/input/input.h"
 #include "kernels/splitters.h"
+#include "sort/sort_config.h"
 
 /*
  * Read some keys of an open input, before it is mapped: their static kind, and
@@ -16,5 +17,12 @@
 enum splitters_kind key_probe(const struct input *input,
 			      const struct record_shape *shape,
 			      bool *is_uniform);
+
+/* The same for the records of a sort.  Of what is appended to them nothing is
+ * in the input: then it is not read, and keys are uniform if they are all
+ * random. */
+enum splitters_kind key_probe_sort(const struct input *input,
+				   const struct sorter_config *config,
+				   bool *is_uniform);
 
 #endif /* KEY_PROBE_H */

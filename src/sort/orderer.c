@@ -33,7 +33,7 @@ static void set_range(struct orderer *orderer, uint64_t record_count)
 	orderer->range = (struct chunk_range){ 0 };
 	if (!config->sorts_only)
 		orderer->range =
-			chunk_range_of(config->sink, orderer->wiring.shape.size,
+			chunk_range_of(config->sink, config->written.bytes,
 				       config->first_record, record_count);
 	chunk_shares_deal(&orderer->chunks, orderer->range.chunk_count,
 			  orderer->wiring.pool, config->by_node);
@@ -53,8 +53,21 @@ static uint32_t find_bucket_entries_max(const struct orderer *orderer)
 	if (orderer->config.sorts_only)
 		return 0;
 	entries = BUCKET_CHUNKS_MAX * orderer->config.sink->chunk_bytes /
-		  orderer->wiring.shape.size;
+		  orderer->config.written.bytes;
 	return (uint32_t)MIN(PLAN_OVERSIZED_ENTRIES, MAX(1, entries));
+}
+
+static void set_written(struct orderer *orderer)
+{
+	struct record_slice *written = &orderer->config.written;
+	uint32_t size = orderer->wiring.shape.size;
+
+	if (written->bytes == 0)
+		*written = (struct record_slice){ 0, size };
+	orderer->gather = written->bytes == size
+				  ? gather_kernel(orderer->wiring.kernel, size)
+				  : NULL;
+	orderer->sum = checksum_kernel(orderer->wiring.kernel, written->bytes);
 }
 
 void orderer_begin(struct orderer *orderer, const struct sort_wiring *wiring,
@@ -62,9 +75,8 @@ void orderer_begin(struct orderer *orderer, const struct sort_wiring *wiring,
 {
 	orderer->wiring = *wiring;
 	orderer->config = *config;
+	set_written(orderer);
 	orderer->sort = local_sort_kernel(wiring->kernel);
-	orderer->gather = gather_kernel(wiring->kernel, wiring->shape.size);
-	orderer->sum = checksum_kernel(wiring->kernel, wiring->shape.size);
 	orderer->index_mask = ~(UINT64_MAX << config->index_bits);
 	orderer->tie_break = (struct tie_break){
 		.shape = &orderer->wiring.shape,
@@ -454,12 +466,18 @@ static const uint64_t *order_chunk(struct orderer *orderer,
 	return first;
 }
 
+/* What is written of the record. */
+static const uint8_t *written_of(const struct orderer *orderer, uint64_t entry)
+{
+	return record_of(orderer, entry) + orderer->config.written.from;
+}
+
 /* Sum up the records that begin in the chunk, from where they were gathered. */
 static void add_checksum(const struct orderer *orderer,
 			 struct orderer_worker *self, const struct chunk *chunk,
 			 const uint64_t *entries, const uint8_t *bytes)
 {
-	uint32_t record_size = orderer->wiring.shape.size;
+	uint32_t record_size = orderer->config.written.bytes;
 	uint64_t length = chunk->end_byte - chunk->begin_byte;
 	uint64_t cut = chunk->begin_byte % record_size;
 	uint64_t skipped = cut ? MIN(record_size - cut, length) : 0;
@@ -469,8 +487,24 @@ static void add_checksum(const struct orderer *orderer,
 	self->checksum += orderer->sum(bytes + skipped, record_size, whole);
 	if (begun > whole)
 		self->checksum += orderer->sum(
-			record_of(orderer, entries[whole + (cut != 0)]),
+			written_of(orderer, entries[whole + (cut != 0)]),
 			record_size, 1);
+}
+
+/* As gather_bytes(), of parts of the records. */
+static void gather_parts(const struct orderer *orderer, uint8_t *target,
+			 uint64_t byte_count, const uint64_t *entries,
+			 uint32_t cut)
+{
+	uint32_t size = orderer->config.written.bytes;
+
+	for (; byte_count > 0; entries++, cut = 0) {
+		uint64_t count = MIN(size - cut, byte_count);
+
+		memcpy(target, written_of(orderer, *entries) + cut, count);
+		target += count;
+		byte_count -= count;
+	}
 }
 
 /* Gather the chunk's records to target.  A record that the chunk's beginning or
@@ -480,13 +514,15 @@ static void gather_chunk(struct orderer *orderer, struct orderer_worker *self,
 			 uint8_t *target)
 {
 	const struct orderer_config *config = &orderer->config;
-	uint32_t record_size = orderer->wiring.shape.size;
+	uint64_t length = chunk->end_byte - chunk->begin_byte;
+	uint32_t cut = (uint32_t)(chunk->begin_byte % config->written.bytes);
 
-	gather_bytes(orderer->gather, target,
-		     chunk->end_byte - chunk->begin_byte, config->base,
-		     record_size, entries,
-		     (uint32_t)(chunk->begin_byte % record_size),
-		     orderer->index_mask);
+	if (orderer->gather)
+		gather_bytes(orderer->gather, target, length, config->base,
+			     orderer->wiring.shape.size, entries, cut,
+			     orderer->index_mask);
+	else
+		gather_parts(orderer, target, length, entries, cut);
 	if (config->sums_up)
 		add_checksum(orderer, self, chunk, entries, target);
 }

@@ -38,6 +38,7 @@
 #include "io/output/sink.h"
 #include "kernels/gather.h"
 #include "record/checksum.h"
+#include "record/widening.h"
 #include "sort/bucket_set.h"
 #include "sort/chunk_range.h"
 #include "sort/plan.h"
@@ -74,6 +75,8 @@ struct orderer_config {
 	 * its pages from that node. */
 	bool by_node;
 	struct sink *sink; /* NULL if sorts_only */
+	/* What the sink gets of each record; no bytes: all of it. */
+	struct record_slice written;
 	/* The bucket set holds these records of the sink's whole; the records
 	 * before and behind them are brought by other orderers.  If duplicates
 	 * are dropped, record_count is what remains, whatever is said here. */
@@ -94,7 +97,7 @@ struct orderer {
 	struct sort_wiring wiring;
 	struct orderer_config config;
 	local_sort_fn *sort;
-	gather_fn *gather;
+	gather_fn *gather; /* NULL: parts of records are copied */
 	checksum_fn *sum;
 	struct tie_break tie_break;
 	uint64_t index_mask;

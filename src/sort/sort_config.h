@@ -12,6 +12,7 @@
 #include "io/input/input.h"
 #include "kernels/splitters.h"
 #include "record/record.h"
+#include "record/widening.h"
 #include "system/topology.h"
 
 /* Which of the records with equal keys are written. */
@@ -43,6 +44,8 @@ struct sorter_config {
 	enum unique_kind unique;
 	/* Of the order, write the first so many; 0: all. */
 	uint64_t head_records;
+	/* What is appended to records in memory; their shape has it, too. */
+	struct widening widening;
 	unsigned threads;      /* 0: all CPUs that are allowed, if it pays */
 	unsigned threads_max;  /* where threads is 0; 0: no further limit */
 	uint64_t memory_bytes; /* 0: what is available */
@@ -72,6 +75,19 @@ static inline uint64_t sorter_config_written(const struct sorter_config *config,
 	return config->head_records == 0
 		       ? record_count
 		       : MIN(record_count, config->head_records);
+}
+
+/* Bytes of a record of the input; and what the output gets of a record of the
+ * sort. */
+static inline uint32_t sorter_input_size(const struct sorter_config *config)
+{
+	return config->shape.size - config->widening.bytes;
+}
+
+static inline struct record_slice
+sorter_written(const struct sorter_config *config)
+{
+	return widening_written(&config->widening, sorter_input_size(config));
 }
 
 /* Where the records of a sort are brought into order. */

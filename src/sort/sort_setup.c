@@ -24,7 +24,7 @@
 struct input_layout sort_setup_layout(const struct sorter_config *config)
 {
 	return (struct input_layout){
-		.record_size = config->shape.size,
+		.record_size = sorter_input_size(config),
 		.device_bytes = config->device_bytes,
 		.header_bytes = config->header_bytes,
 		.keeps_header = !config->drops_header,
@@ -102,7 +102,7 @@ static void divide(const struct sorter_config *config, uint64_t record_count,
 		uint64_t begin = record_count * i / config->output_count;
 		uint64_t end = record_count * (i + 1) / config->output_count;
 
-		sizes_bytes[i] = (end - begin) * config->shape.size;
+		sizes_bytes[i] = (end - begin) * sorter_written(config).bytes;
 	}
 }
 

@@ -179,7 +179,10 @@ static void cluster_hello__numbers_that_cannot_be(void **state)
 		{ 10, 12, 0 },
 		{ 10, 16 + 8, 0 },
 		{ 10, 25, 0 }, /* files; the last of duplicates */
-		{ 10, 26, -EBADMSG },
+		{ 10, 26, 0 },
+		{ 10, 27, 0 },
+		{ 10, 28, 0 },
+		{ 10, 29, -EBADMSG },
 		{ 10, 63, -EBADMSG },
 		{ 11, 63, 0 },
 		{ 12, 31, 0 },

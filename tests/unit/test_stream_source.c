@@ -189,9 +189,10 @@ static void run_workers(void)
 static int open_source(void)
 {
 	const struct input_layout layout = { .record_size = record_size };
+	static const struct widening none;
 
 	run_failure = (struct first_failure){ 0 };
-	return stream_source_open(&source, paths, stream_count, &layout,
+	return stream_source_open(&source, paths, stream_count, &layout, &none,
 				  &run_failure, &failure);
 }
 

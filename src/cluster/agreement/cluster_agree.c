@@ -106,6 +106,8 @@ static const struct choice {
 	  CLUSTER_ROLES_ALL },
 	{ offsetof(struct cluster_hello, gather_files), 9, OUTPUT_FILES_MAX },
 	{ offsetof(struct cluster_hello, keeps_last), 1, 1 },
+	{ offsetof(struct cluster_hello, number_words), 2, 2 },
+	{ offsetof(struct cluster_hello, is_random), 1, 1 },
 };
 
 static uint64_t pack_choices(const struct cluster_hello *hello)
@@ -165,6 +167,24 @@ void cluster_hello_encode(const struct cluster_hello *hello,
 		store_le64(bytes + 8 * i, words[i]);
 }
 
+static struct widening widening_of(const struct cluster_hello *hello)
+{
+	struct widening widening = {
+		.number_bytes = 4 * (uint32_t)hello->number_words,
+		.is_random = hello->is_random == 1,
+		.seed = hello->seed,
+	};
+
+	widening_complete(&widening);
+	return widening;
+}
+
+/* Of the size that is told. */
+static uint32_t widened_bytes(const struct cluster_hello *hello)
+{
+	return widening_of(hello).bytes;
+}
+
 int cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
 			 size_t byte_count)
 {
@@ -180,7 +200,8 @@ int cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
 	       NUMBERS_BYTES);
 	return unpack_shape(&hello->shape, words + SHAPE_AT) &&
 			       unpack_choices(hello, words[CHOICES_AT]) &&
-			       hello->schedule <= UINT32_MAX
+			       hello->schedule <= UINT32_MAX &&
+			       hello->shape.size > widened_bytes(hello)
 		       ? 0
 		       : -EBADMSG;
 }
@@ -233,8 +254,11 @@ static int compare(const struct peer *peer, const struct peer *own,
 		const char *option;
 		bool is_same;
 	} options[] = {
+		{ "numbers", theirs->number_words == ours->number_words },
 		{ "key",
-		  key_list_equal(&theirs->shape.keys, &ours->shape.keys) },
+		  key_list_equal(&theirs->shape.keys, &ours->shape.keys) &&
+			  theirs->is_random == ours->is_random &&
+			  theirs->seed == ours->seed },
 		{ "header", theirs->header == ours->header },
 		{ "unique", theirs->unique == ours->unique &&
 				    theirs->keeps_last == ours->keeps_last },
@@ -250,12 +274,15 @@ static int compare(const struct peer *peer, const struct peer *own,
 		{ "gather", theirs->gather_files == ours->gather_files },
 	};
 
-	if (theirs->shape.size != ours->shape.size)
+	if (theirs->shape.size - widened_bytes(theirs) !=
+	    ours->shape.size - widened_bytes(ours))
 		return failure_set(failure, EXIT_USAGE, NULL, 0,
 				   "rank %u (%.80s) has a record size of %u, "
 				   "rank %u of %u",
-				   peer->rank, peer->name, theirs->shape.size,
-				   own->rank, ours->shape.size);
+				   peer->rank, peer->name,
+				   theirs->shape.size - widened_bytes(theirs),
+				   own->rank,
+				   ours->shape.size - widened_bytes(ours));
 	for (unsigned i = 0; i < ARRAY_LEN(options); i++)
 		if (!options[i].is_same)
 			return failure_set(failure, EXIT_USAGE, NULL, 0,
@@ -548,6 +575,7 @@ int cluster_agree(struct cluster_agreement *agreement,
 {
 	const struct peer self = { own, names[own], &hellos[own] };
 	uint64_t wanted = hellos[own].wanted;
+	struct widening widening;
 	bool is_uniform, is_plain;
 
 	assert(node_count > 0);
@@ -566,14 +594,21 @@ int cluster_agree(struct cluster_agreement *agreement,
 		if (i > own)
 			agreement->higher_count += hellos[i].record_count;
 	}
-	if (cluster_check_roles(hellos, node_count, &is_plain, failure) < 0 ||
+	widening = widening_of(&hellos[own]);
+	if (widening.bytes > 0 && node_count == 1)
+		return failure_set(failure, EXIT_USAGE, NULL, 0,
+				   "--numbers and random keys are not for one "
+				   "rank: leave out --nodes or --cluster");
+	if (widening_check(&widening, agreement->whole_count, failure) < 0 ||
+	    cluster_check_roles(hellos, node_count, &is_plain, failure) < 0 ||
 	    agree_by_reference(agreement, hellos, node_count, names, failure) <
 		    0)
 		return -EINVAL;
-	/* To share an input is for sorts beyond memory; but without records
-	 * there is nothing to do. */
+	/* Records are widened where they are brought into memory one by one.
+	 * To share an input is for sorts beyond memory, too; but without
+	 * records there is nothing to do. */
 	agreement->is_external =
-		!is_plain ||
+		!is_plain || widening.bytes > 0 ||
 		(node_count > 1 && agreement->whole_count > 0 &&
 		 hellos[own].shared_records != CLUSTER_NOT_SHARED) ||
 		is_too_large(agreement, hellos, node_count);

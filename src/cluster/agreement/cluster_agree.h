@@ -53,6 +53,9 @@ struct cluster_hello {
 	 */
 	uint64_t gather_files;
 	uint64_t keeps_last; /* 0 or 1: unique keeps the last record */
+	/* struct widening: what is written of a record's number, in 4 bytes;
+	 * and 0 or 1: a key is random. */
+	uint64_t number_words, is_random;
 
 	uint64_t record_count;
 	uint64_t schedule; /* cluster_schedule_number() */
@@ -85,13 +88,14 @@ struct cluster_hello {
 	uint64_t header;
 	/* Records of the whole order that are wanted; 0: all. */
 	uint64_t head_records;
+	uint64_t seed; /* of a random key */
 };
 
 #define CLUSTER_NOT_SHARED UINT64_MAX
 
 /* Little-endian words: a version; of the shape the size and, in a word each,
  * KEY_FIELDS_MAX fields of the key; the choices; and the numbers. */
-#define CLUSTER_HELLO_BYTES (8 * (18 + KEY_FIELDS_MAX))
+#define CLUSTER_HELLO_BYTES (8 * (19 + KEY_FIELDS_MAX))
 
 /* The most bytes of input that a rank may have.  A peer that tells of more ends
  * the run, before its number is added, multiplied or used for memory. */

@@ -332,6 +332,15 @@ static uint64_t process_bytes(const struct external_plan *plan,
 
 /* --- a candidate ---------------------------------------------------------- */
 
+uint64_t external_plan_chunk_entries(const struct external_plan *plan,
+				     const struct external_request *request)
+{
+	return MAX(
+		plan_chunk_entries(plan->run_chunk_bytes, request->shape.size),
+		plan_chunk_entries(plan->output_chunk_bytes,
+				   external_request_written_size(request)));
+}
+
 /* The orderer's own memory: see orderer_take_memory() and
  * orderer_take_oversized(), once for the batch that is being ordered; and what
  * each lane has for samples and splitters. */
@@ -339,9 +348,7 @@ static uint64_t orderer_bytes(const struct external_plan *plan,
 			      const struct external_request *request)
 {
 	struct plan tables = batch_plan(&plan->batch);
-	size_t chunk_bytes =
-		MAX(plan->run_chunk_bytes, plan->output_chunk_bytes);
-	uint64_t entries = plan_chunk_entries(chunk_bytes, request->shape.size);
+	uint64_t entries = external_plan_chunk_entries(plan, request);
 
 	return tables.list_count * 8 + plan->batch.capacity * 8 +
 	       request->worker_count * entries * 8 +
@@ -597,7 +604,7 @@ static bool try_keys(struct external_plan *plan,
 {
 	uint64_t fixed;
 
-	if (request->input_runs > 0 ||
+	if (request->input_runs > 0 || request->written_size > 0 ||
 	    request->record_count > PLAN_RECORDS_MAX || request->sums_up ||
 	    request->in_order || request->lanes ||
 	    request->ranks.rank_count > 1)

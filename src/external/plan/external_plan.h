@@ -91,6 +91,8 @@ struct external_request {
 	bool sums_up;	    /* the records' checksums are wanted */
 	/* Records that are wanted, the first of the order; 0: all. */
 	uint64_t head_records;
+	/* What the output gets of a record; 0: all of it. */
+	uint32_t written_size;
 	struct external_ranks ranks;
 	/* What decided on the workers, as in sort_setup.h, or "memory"; and on
 	 * memory_bytes: "--memory", or as in allowance.h, or "scratch files",
@@ -121,6 +123,13 @@ static inline bool
 external_request_is_stream(const struct external_request *request)
 {
 	return request->record_count == EXTERNAL_RECORDS_UNKNOWN;
+}
+
+static inline uint32_t
+external_request_written_size(const struct external_request *request)
+{
+	return request->written_size > 0 ? request->written_size
+					 : request->shape.size;
 }
 
 enum external_way {
@@ -218,6 +227,10 @@ struct external_plan {
 	uint64_t index_blocks;
 	uint64_t index_bytes;
 };
+
+/* The most entries of a chunk, of a run or of the output. */
+uint64_t external_plan_chunk_entries(const struct external_plan *plan,
+				     const struct external_request *request);
 
 /* Returns 0, or -ENOMEM if request->memory_bytes is too little. */
 int external_plan_make(struct external_plan *plan,

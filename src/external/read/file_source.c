@@ -67,7 +67,7 @@ static bool next_unit(void *context, struct read_extent *extent)
 		.offset_bytes =
 			input_offset(input, file, reader->ahead_record) +
 			files->span_offset,
-		.length_bytes = (uint32_t)(count * files->source.record_size),
+		.length_bytes = (uint32_t)(count * files->span_bytes),
 		.path = file->path,
 	};
 	reader->ahead_record += count;
@@ -104,9 +104,24 @@ static int take_unit(struct file_reader *own, struct failure *failure)
 	if (ret < 0)
 		return ret;
 	assert(ret == 1); /* next_unit() names all of the share */
-	own->unit_records =
-		extent.length_bytes / own->source->source.record_size;
+	own->unit_records = extent.length_bytes / own->source->span_bytes;
 	return 0;
+}
+
+static void copy_plain(const struct file_source *files, uint64_t slot,
+		       const uint8_t *records, uint64_t count)
+{
+	uint32_t size = files->source.record_size;
+
+	memcpy(files->source.base + slot * size, records, count * size);
+}
+
+static void copy_wide(const struct file_source *files, uint64_t slot,
+		      const uint8_t *records, uint64_t count)
+{
+	widening_copy(files->widening, files->span_bytes,
+		      files->source.base + slot * files->source.record_size,
+		      records, count, files->batch_number + slot);
 }
 
 static int next_run(struct source_reader *reader, struct source_run *run,
@@ -116,7 +131,6 @@ static int next_run(struct source_reader *reader, struct source_run *run,
 	struct source_walk *walk = source_walk_of(reader);
 	struct file_reader *own = reader_of(reader);
 	uint64_t count;
-	uint8_t *target;
 
 	if (walk->is_resident)
 		return source_walk_next(reader, run);
@@ -130,14 +144,13 @@ static int next_run(struct source_reader *reader, struct source_run *run,
 	}
 	count = MIN(own->unit_records,
 		    MAX(1, STEP_BYTES / source->record_size));
-	target = source->base + walk->slot * source->record_size;
-	memcpy(target, own->bytes, count * source->record_size);
+	own->source->copy(own->source, walk->slot, own->bytes, count);
 	*run = (struct source_run){
 		.slot = walk->slot,
 		.record_count = count,
-		.records = target,
+		.records = source->base + walk->slot * source->record_size,
 	};
-	own->bytes += count * source->record_size;
+	own->bytes += count * own->source->span_bytes;
 	own->unit_records -= count;
 	walk->slot += count;
 	walk->record_count -= count;
@@ -163,7 +176,8 @@ int file_source_open(struct file_source *files, uint8_t *memory, unsigned depth,
 
 	files->source.ops = &operations;
 	files->source.context = files;
-	files->source.record_size = files->span_bytes;
+	files->source.record_size = files->span_bytes + files->widening->bytes;
+	files->copy = files->widening->bytes > 0 ? copy_wide : copy_plain;
 	files->unit_records =
 		files->span_bytes < record_size
 			? 1
@@ -192,6 +206,7 @@ uint64_t file_source_begin(struct file_source *files, struct batch *batch)
 		return 0;
 	files->next_batch++;
 	batch->first_record = next.first_record;
+	files->batch_number = files->first_number + next.first_record;
 	files->source.base = batch->records;
 	files->source.record_count = next.record_count;
 	files->source.slot_count = next.record_count;

@@ -40,9 +40,15 @@ int reading_open(struct reading *reading, const struct sorter_config *config,
 		reading->input.mode = INPUT_BUFFERED;
 		return stream_source_open(
 			&reading->streams, config->input_paths,
-			config->input_count, &layout, run_failure, failure);
+			config->input_count, &layout, &config->widening,
+			run_failure, failure);
 	}
 	error = sort_setup_input(&reading->input, config, true, failure);
+	if (error == 0)
+		error = widening_check(&config->widening,
+				       reading->first_number +
+					       reading->input.record_count,
+				       failure);
 	if (error)
 		return error;
 	input_choose(&reading->input);
@@ -228,8 +234,8 @@ static void set_keys(struct reading_lane *lane, enum splitters_kind kind,
 static void probe_keys(struct reading *reading)
 {
 	bool is_uniform;
-	enum splitters_kind kind = key_probe(
-		&reading->input, &reading->config->shape, &is_uniform);
+	enum splitters_kind kind =
+		key_probe_sort(&reading->input, reading->config, &is_uniform);
 
 	for (unsigned l = 0; l < reading->lane_count; l++)
 		set_keys(&reading->lane[l], kind, is_uniform);
@@ -262,7 +268,10 @@ static int open_files(struct reading *reading, unsigned number, uint8_t *memory,
 		.span_offset = plan->way == EXTERNAL_BY_KEYS
 				       ? reading->config->shape.keys.begin
 				       : 0,
-		.span_bytes = plan->batch.shape.size,
+		.span_bytes = plan->batch.shape.size -
+			      reading->config->widening.bytes,
+		.widening = &reading->config->widening,
+		.first_number = reading->first_number,
 	};
 	if (reading->kind == READING_SHARED) {
 		lane->files.deal = reading_claims_batch;

@@ -53,6 +53,9 @@ struct reading_lane {
 
 struct reading {
 	const struct sorter_config *config;
+	/* Of the input's first record, in that of all ranks; the owner sets it
+	 * before reading_open(). */
+	uint64_t first_number;
 	struct input input;
 	enum reading_kind kind;
 	struct stream_source streams; /* in place of `input` */

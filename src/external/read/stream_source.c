@@ -102,7 +102,7 @@ static int open_next(struct stream_source *streams, struct failure *failure)
 /* The caller holds the lock. */
 static int close_ended(struct stream_source *streams, struct failure *failure)
 {
-	uint32_t record_size = streams->source.record_size;
+	uint32_t record_size = streams->input_size;
 
 	close(streams->fd);
 	streams->fd = -1;
@@ -198,6 +198,26 @@ static int64_t read_stream(struct stream_source *streams, uint8_t *target,
 	return (int64_t)done;
 }
 
+/* Append what is wanted to records that have come.  Returns how many there are,
+ * or -errno with *failure filled. */
+static int64_t widen(const struct stream_source *streams,
+		     const uint8_t *records, uint64_t count,
+		     struct failure *failure)
+{
+	const struct source *source = &streams->source;
+	uint64_t number = streams->record_count + streams->batch_records;
+	int error = widening_check(streams->widening, number + count, failure);
+
+	if (error)
+		return error;
+	if (streams->widening->bytes > 0)
+		widening_copy(streams->widening, streams->input_size,
+			      source->base + streams->batch_records *
+						     source->record_size,
+			      records, count, number);
+	return (int64_t)count;
+}
+
 /* The next unit of the batch.  Returns how many records it has; 0 at the end of
  * the batch or of all streams; -errno with *failure filled. */
 static int64_t read_unit(struct stream_source *streams, struct failure *failure)
@@ -205,13 +225,15 @@ static int64_t read_unit(struct stream_source *streams, struct failure *failure)
 	const struct source *source = &streams->source;
 	uint64_t count = MIN(streams->capacity - streams->batch_records,
 			     streams->unit_records);
+	/* What is widened comes to the end of what it will take. */
+	uint8_t *target = source->base +
+			  streams->batch_records * source->record_size +
+			  count * streams->widening->bytes;
+	uint64_t bytes = count * streams->input_size;
 	int64_t got = 0;
 
 	while (got == 0 && count > 0 &&
 	       !first_failure_stops(streams->failure)) {
-		uint8_t *target = source->base +
-				  streams->batch_records * source->record_size;
-		uint64_t bytes = count * source->record_size;
 		int error = 0;
 
 		if (streams->fd < 0 &&
@@ -229,7 +251,9 @@ static int64_t read_unit(struct stream_source *streams, struct failure *failure)
 			return error;
 		got = read_stream(streams, target, bytes, failure);
 	}
-	return got <= 0 ? got : got / source->record_size;
+	return got <= 0 ? got
+			: widen(streams, target,
+				(uint64_t)got / streams->input_size, failure);
 }
 
 /* The same as read_unit(), counted. */
@@ -300,6 +324,7 @@ static const struct source_ops operations = {
 
 int stream_source_open(struct stream_source *streams, const char *const *paths,
 		       unsigned path_count, const struct input_layout *layout,
+		       const struct widening *widening,
 		       const struct first_failure *run_failure,
 		       struct failure *failure)
 {
@@ -309,8 +334,10 @@ int stream_source_open(struct stream_source *streams, const char *const *paths,
 		.source = {
 			.ops = &operations,
 			.context = streams,
-			.record_size = layout->record_size,
+			.record_size = layout->record_size + widening->bytes,
 		},
+		.input_size = layout->record_size,
+		.widening = widening,
 		.paths = paths,
 		.path_count = path_count,
 		.header_bytes = layout->header_bytes,

@@ -22,6 +22,7 @@
 #include "external/runs/batch.h"
 #include "io/input/input.h"
 #include "io/input/source.h"
+#include "record/widening.h"
 
 struct stream_source {
 	struct source source; /* of the current batch's records */
@@ -29,6 +30,9 @@ struct stream_source {
 	unsigned path_count;
 	uint64_t header_bytes; /* of each */
 	uint8_t *header;       /* owned: of the first; NULL: it is not kept */
+	/* Bytes of a record as it comes, and what is appended to it. */
+	uint32_t input_size;
+	const struct widening *widening;
 	uint64_t unit_records;
 	/* The run has failed elsewhere: reading ends. */
 	const struct first_failure *failure;
@@ -56,12 +60,12 @@ bool stream_source_suits(const char *const *paths, unsigned path_count);
 /*
  * Check that all inputs are there.  Each is opened when those before it have
  * ended, as cat(1) does: a FIFO may get its writer only then.  "-" is standard
- * input, from where it stands.  The layout's header is skipped in each.  paths
- * and run_failure are borrowed.  0 or
- * -errno with *failure filled.
+ * input, from where it stands.  The layout's header is skipped in each.
+ * Pointers are borrowed, but for the layout.  0 or -errno with *failure filled.
  */
 int stream_source_open(struct stream_source *streams, const char *const *paths,
 		       unsigned path_count, const struct input_layout *layout,
+		       const struct widening *widening,
 		       const struct first_failure *run_failure,
 		       struct failure *failure);
 

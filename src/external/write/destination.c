@@ -67,7 +67,7 @@ int destination_begin(struct destination *destination, uint64_t record_count,
 
 	if (destination->is_stream) {
 		uint64_t bytes = sorter_config_written(config, record_count) *
-				 config->shape.size;
+				 sorter_written(config).bytes;
 		int error = stream_sink_open(&destination->stream, bytes,
 					     failure);
 
@@ -85,7 +85,8 @@ int destination_begin(struct destination *destination, uint64_t record_count,
 
 uint64_t destination_records(const struct destination *destination)
 {
-	return sink_bytes(destination->sink) / destination->config->shape.size;
+	return sink_bytes(destination->sink) /
+	       sorter_written(destination->config).bytes;
 }
 
 int destination_finish(struct destination *destination, uint64_t record_count,
