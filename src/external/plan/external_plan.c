@@ -852,8 +852,7 @@ int external_plan_make(struct external_plan *plan,
 	if (request->input_runs == 0 && try_head(plan, request))
 		return 0;
 	if (record_counts_suit(&request->shape) && request->input_runs == 0 &&
-	    request->head_records == 0 &&
-	    request->ranks.rank_count <= 1)
+	    request->head_records == 0 && request->ranks.rank_count <= 1)
 		return plan_counts(plan, request);
 	for (unsigned i = 0; i < ARRAY_LEN(batch_counts); i++)
 		for (uint64_t block = least; block <= most; block *= 2) {

@@ -68,8 +68,8 @@ int destination_begin(struct destination *destination, uint64_t record_count,
 	if (destination->is_stream) {
 		uint64_t bytes = sorter_config_written(config, record_count) *
 				 sorter_written(config).bytes;
-		int error = stream_sink_open(&destination->stream, bytes,
-					     failure);
+		int error =
+			stream_sink_open(&destination->stream, bytes, failure);
 
 		return error || !header
 			       ? error

@@ -47,6 +47,10 @@ static const char order[] =
 
 static const char order_more[] =
 "More about order:\n"
+"      --key=random:SEED     behind all other keys, or alone: take records in a\n"
+"                            random order, the same for the same SEED\n"
+"      --numbers=TYPE        write the number of each record in the input, from 0\n"
+"                            on, as u32 or u64, in place of the record\n"
 "  -s, --stable              do nothing: every sort is stable\n"
 "  LENGTH                    a number of bytes, which are compared as they are\n"
 "  TYPE                      u8, u16, u32, u64 or u128; i8 to i128, with a sign;\n"

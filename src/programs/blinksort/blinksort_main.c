@@ -49,6 +49,7 @@ enum {
 	OPTION_UNIQUE,
 	OPTION_MERGE,
 	OPTION_HEAD,
+	OPTION_NUMBERS,
 	OPTION_STABLE,
 	OPTION_THREADS,
 	OPTION_NUMA,
@@ -81,6 +82,7 @@ static const struct options_entry entries[] = {
 	{ OPTION_UNIQUE, "unique", 'u', OPTIONS_MAYBE, "WHICH" },
 	{ OPTION_MERGE, "merge", 'm', OPTIONS_FLAG, NULL },
 	{ OPTION_HEAD, "head", 0, OPTIONS_VALUE, "N" },
+	{ OPTION_NUMBERS, "numbers", 0, OPTIONS_VALUE, "TYPE" },
 	/* sort(1) has it; every sort is stable. */
 	{ OPTION_STABLE, "stable", 's', OPTIONS_FLAG, NULL },
 	{ OPTION_THREADS, "threads", 0, OPTIONS_VALUE, "N" },
@@ -174,6 +176,18 @@ static int take_unique(struct options *options, struct failure *failure)
 	return ret;
 }
 
+static int take_numbers(struct options *options, struct failure *failure)
+{
+	static const char *const names[] = { "u32", "u64" };
+	static const uint32_t bytes[] = { 4, 8 };
+	unsigned choice = 0;
+	int ret = options_choice(&options->reader, names, ARRAY_LEN(names),
+				 &choice, failure);
+
+	options->config.widening.number_bytes = bytes[choice];
+	return ret;
+}
+
 static int take_pin(struct options *options, struct failure *failure)
 {
 	static const char *const names[] = { "yes", "no" };
@@ -239,10 +253,13 @@ static int take_option(void *context, int id, struct failure *failure)
 		return options_number_32(reader, 1, RECORD_SIZE_MAX,
 					 &config->shape.size, failure);
 	case OPTION_KEY:
-		return shape_options_key(reader, &config->shape, failure);
+		return shape_options_key(reader, &config->shape,
+					 &config->widening, failure);
 	case OPTION_HEAD:
 		return options_number(reader, 1, INT64_MAX,
 				      &config->head_records, failure);
+	case OPTION_NUMBERS:
+		return take_numbers(options, failure);
 	case OPTION_UNIQUE:
 		return take_unique(options, failure);
 	case OPTION_THREADS:
@@ -416,6 +433,39 @@ static int set_files(struct options *options, struct failure *failure)
 	return ret;
 }
 
+/* Of records that are widened. */
+static int check_widening(struct options *options, struct failure *failure)
+{
+	struct options_reader *reader = &options->reader;
+	const struct widening *widening = &options->config.widening;
+	static const int others[] = { OPTION_SUPPOSE, OPTION_MERGE,
+				      OPTION_HEAD };
+
+	if (widening->is_random && options->config.unique)
+		return options_refuse_entry(
+			reader, OPTION_UNIQUE, failure,
+			"not with a random key, by which no two records are "
+			"equal");
+	if (options->config.unique == UNIQUE_LAST &&
+	    options->config.head_records > 0)
+		return options_refuse_entry(
+			reader, OPTION_HEAD, failure,
+			"not with --unique=last, since a later record may "
+			"replace one of the first");
+	if (widening->number_bytes > 0 && options->config.header_bytes > 0 &&
+	    !options->config.drops_header)
+		return options_refuse_entry(
+			reader, OPTION_NUMBERS, failure,
+			"behind a header of records: use --header=BYTES:drop");
+	for (unsigned i = 0; i < ARRAY_LEN(others); i++)
+		if ((widening->is_random || widening->number_bytes > 0) &&
+		    options_given(reader, others[i]))
+			return options_refuse_entry(
+				reader, others[i], failure,
+				"not with --numbers or a random key");
+	return 0;
+}
+
 static int complete_options(struct options *options, struct failure *failure)
 {
 	const struct options_reader *reader = &options->reader;
@@ -436,9 +486,11 @@ static int complete_options(struct options *options, struct failure *failure)
 	if (ret == 0 && options->external.config.merges_inputs)
 		ret = check_merge(options, failure);
 	if (ret == 0)
+		ret = check_widening(options, failure);
+	if (ret == 0)
 		ret = shape_options_complete(
-			&config->shape, options_given(reader, OPTION_REVERSE),
-			failure);
+			&config->shape, &config->widening,
+			options_given(reader, OPTION_REVERSE), failure);
 	if (!options_given(reader, OPTION_KERNEL))
 		config->kernel = cpu_level_detect();
 	return ret;
@@ -584,10 +636,12 @@ static int sort_alone(struct options *options, struct failure *failure)
 	take_memory_part(options, 1);
 	if (options->suppose.memory.rank_count > 0)
 		error = suppose(options, &result, failure);
-	/* What has no size is sorted as if it did not fit; and files are
-	 * merged in the same way, whether they fit or not. */
+	/* What has no size is sorted as if it did not fit, and so are records
+	 * that are widened when they are brought into memory; and files are
+	 * merged in the same way. */
 	else if (options->streams.is_output || options->streams.is_input ||
-		 options->external.config.merges_inputs)
+		 options->external.config.merges_inputs ||
+		 options->config.widening.bytes > 0)
 		error = sort_beyond_memory(options, &result, failure);
 	else
 		error = sort_files(options, &result, failure);
@@ -684,7 +738,7 @@ static int sort_together(struct options *options, struct mpi_report *mpi,
 	if (mpi)
 		mpi_link_end(EXIT_DONE, mpi);
 	if (options->tells_progress)
-		rank_report_table(&result, options->config.shape.size);
+		rank_report_table(&result, sorter_input_size(&options->config));
 	sort_report_cluster(&options->config, &result, mpi, json);
 	return stdout_finish();
 }

@@ -118,7 +118,8 @@ static const char *describe_way(enum external_way way)
 	}
 }
 
-static void print_plan(const struct external_explanation *explanation,
+static void print_plan(const struct external_config *config,
+		       const struct external_explanation *explanation,
 		       uint64_t header_bytes)
 {
 	const struct external_plan *plan = &explanation->plan;
@@ -128,7 +129,11 @@ static void print_plan(const struct external_explanation *explanation,
 	struct texts t;
 
 	print_size(request->ranks.rank_count, explanation->whole_records,
-		   request->record_count, size, header_bytes);
+		   request->record_count, sorter_input_size(config->sort),
+		   header_bytes);
+	if (config->sort->widening.bytes > 0)
+		printf("          to each of them %u bytes are appended\n",
+		       config->sort->widening.bytes);
 	printf("threads   %u read, and as many sort and write\n",
 	       request->worker_count);
 	print_limits(request->memory_source, request->threads_source);
@@ -326,7 +331,7 @@ static void print_external(const struct external_config *config,
 {
 	char refusal[FAILURE_TEXT_BYTES];
 
-	print_plan(explanation, config->sort->header_bytes);
+	print_plan(config, explanation, config->sort->header_bytes);
 	print_in_memory(result);
 	if (explanation->plan.way == EXTERNAL_BY_RUNS)
 		print_scratch(config, explanation);
@@ -485,7 +490,7 @@ static void print_external_json(const struct external_config *config,
 	       ", \"read_bytes\": %" PRIu64 ", \"spilled_bytes\": %" PRIu64
 	       ", \"scratch_bytes\": %" PRIu64 ", \"input_passes\": %.4f",
 	       request->record_count,
-	       request->record_count * request->shape.size,
+	       request->record_count * sorter_input_size(config->sort),
 	       request->memory_bytes, external_way_name(plan->way),
 	       request->input_runs > 0 ? "true" : "false", plan->lane_count,
 	       plan->batch_count, plan->batch.capacity * request->shape.size,

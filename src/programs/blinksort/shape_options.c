@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/base.h"
 #include "base/log.h"
@@ -14,16 +15,31 @@
 
 /* Offsets behind it stay far below the largest one. */
 #define HEADER_DROPPED_MAX ((uint64_t)1 << 40)
+#define RANDOM "random:"
 
 int shape_options_key(struct options_reader *reader, struct record_shape *shape,
-		      struct failure *failure)
+		      struct widening *widening, struct failure *failure)
 {
 	struct key_list *keys = &shape->keys;
+	size_t random_bytes = strlen(RANDOM);
 	const char *why;
 
-	if (keys->field_count == KEY_FIELDS_MAX)
+	if (keys->field_count + widening->is_random == KEY_FIELDS_MAX)
 		return options_refuse(reader, failure, "more than %d keys",
 				      KEY_FIELDS_MAX);
+	if (widening->is_random)
+		return options_refuse(reader, failure,
+				      "behind a random key, by which no two "
+				      "records are equal");
+	if (strncmp(reader->value, RANDOM, random_bytes) == 0) {
+		widening->is_random = true;
+		return parse_u64(reader->value + random_bytes, 0, UINT64_MAX,
+				 &widening->seed) < 0
+			       ? options_refuse(reader, failure,
+						"the seed is not a number from "
+						"0 to 18446744073709551615")
+			       : 0;
+	}
 	why = key_text_parse(reader->value, &keys->fields[keys->field_count++]);
 	return why ? options_refuse(reader, failure, "%s", why) : 0;
 }
@@ -51,14 +67,38 @@ int shape_options_header(struct options_reader *reader, uint64_t *header_bytes,
 		     : 0;
 }
 
-int shape_options_complete(struct record_shape *shape, bool reverse,
+/* The keys are those of the record so far. */
+static int widen(struct record_shape *shape, struct widening *widening,
+		 struct failure *failure)
+{
+	struct key_list *keys = &shape->keys;
+
+	widening_complete(widening);
+	if (shape->size > RECORD_SIZE_MAX - widening->bytes)
+		return failure_set(
+			failure, EXIT_USAGE, "--record-size", 0,
+			"at most %u bytes with --numbers or a "
+			"random key",
+			(uint32_t)(RECORD_SIZE_MAX - widening->bytes));
+	shape->size += widening->bytes;
+	if (widening->is_random)
+		keys->fields[keys->field_count++] = (struct key_field){
+			.offset = shape->size - WIDENING_WORD_BYTES,
+			.length = WIDENING_WORD_BYTES,
+		};
+	return 0;
+}
+
+int shape_options_complete(struct record_shape *shape,
+			   struct widening *widening, bool reverse,
 			   struct failure *failure)
 {
 	struct key_list *keys = &shape->keys;
 	char text[KEY_TEXT_BYTES];
+	int error;
 
 	/* In a record smaller than the default key, the key is the record. */
-	if (keys->field_count == 0)
+	if (keys->field_count == 0 && !widening->is_random)
 		keys->fields[keys->field_count++].length =
 			MIN(RECORD_KEY_LENGTH_DEFAULT, shape->size);
 	for (unsigned i = 0; i < keys->field_count; i++)
@@ -70,8 +110,10 @@ int shape_options_complete(struct record_shape *shape, bool reverse,
 				shape->size);
 	if (reverse)
 		key_list_reverse(keys);
-	key_list_complete(keys, shape->size);
-	return 0;
+	error = widen(shape, widening, failure);
+	if (error == 0)
+		key_list_complete(keys, shape->size);
+	return error;
 }
 
 void shape_options_tell_defaults(const struct record_shape *shape, bool size,

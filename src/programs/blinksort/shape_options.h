@@ -13,11 +13,12 @@
 
 #include "base/options.h"
 #include "record/record.h"
+#include "record/widening.h"
 
 /* Read one more --key, which weighs less than those before.  0, or -EINVAL as
  * options_refuse() does. */
 int shape_options_key(struct options_reader *reader, struct record_shape *shape,
-		      struct failure *failure);
+		      struct widening *widening, struct failure *failure);
 
 /* Read the value of --header: bytes, and maybe ":drop".  0, or -EINVAL as
  * options_refuse() does. */
@@ -25,8 +26,10 @@ int shape_options_header(struct options_reader *reader, uint64_t *header_bytes,
 			 bool *drops_header, struct failure *failure);
 
 /* Take the benchmark's key if there was no --key, see that all keys lie in the
- * record, and complete the shape.  0, or -EINVAL with *failure filled. */
-int shape_options_complete(struct record_shape *shape, bool reverse,
+ * record, widen it, and complete the shape.  A random key has no order to
+ * reverse.  0, or -EINVAL with *failure filled. */
+int shape_options_complete(struct record_shape *shape,
+			   struct widening *widening, bool reverse,
 			   struct failure *failure);
 
 /* Say on stderr which defaults were taken: that of --record-size, and that of

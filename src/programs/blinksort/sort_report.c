@@ -48,15 +48,32 @@ static void print_checksum(const char *key, bool is_known,
 }
 
 /* As the sort has understood them: joined, and each with its direction. */
-static void print_keys(const struct key_list *keys)
+static void print_keys(const struct sorter_config *config)
 {
+	const struct key_list *keys = &config->shape.keys;
+	uint32_t input_size = sorter_input_size(config);
 	char text[KEY_TEXT_BYTES];
+	const char *comma = "";
 
 	fputs(", \"keys\": [", stdout);
-	for (unsigned i = 0; i < keys->field_count; i++)
-		printf("%s\"%s\"", i == 0 ? "" : ", ",
-		       key_text_format(&keys->fields[i], text));
+	for (unsigned i = 0; i < keys->field_count; i++) {
+		struct key_field field = keys->fields[i];
+
+		/* A slice at the record's end may go on with the random key. */
+		if (field.offset >= input_size)
+			continue;
+		field.length = MIN(field.length, input_size - field.offset);
+		printf("%s\"%s\"", comma, key_text_format(&field, text));
+		comma = ", ";
+	}
+	if (config->widening.is_random)
+		printf("%s\"random:%" PRIu64 "\"", comma,
+		       config->widening.seed);
 	putchar(']');
+	format_json_text(stdout, "numbers",
+			 config->widening.number_bytes == 4   ? "u32"
+			 : config->widening.number_bytes == 8 ? "u64"
+							      : NULL);
 }
 
 static void print_nodes(const struct sorter_result *result)
@@ -87,8 +104,9 @@ static void print_sort(const struct sorter_config *config,
 	       "\"program\": \"blinksort\"");
 	format_json_text(stdout, "version", blinksort_version);
 	printf(", \"records\": %llu, \"record_size\": %u",
-	       (unsigned long long)result->record_count, config->shape.size);
-	print_keys(&config->shape.keys);
+	       (unsigned long long)result->record_count,
+	       sorter_input_size(config));
+	print_keys(config);
 	printf(", \"header_bytes\": %llu, \"bytes\": %llu, "
 	       "\"dropped_records\": %llu",
 	       (unsigned long long)config->header_bytes,

@@ -27,6 +27,8 @@ struct options {
 	bool quiet;
 	bool of_summaries;
 	bool is_unique;
+	bool is_unordered; /* the only key is random */
+	struct widening widening;
 	bool has_default_size, has_default_key;
 	const char *summary_path;	 /* NULL: none */
 	struct validation_request files; /* or files of summaries */
@@ -49,6 +51,8 @@ static const char help[] =
 "                            bf16, f32 or f64, little endian, or u16be and so on;\n"
 "                            NaNs last or first with :nanlast or :nanfirst; up to\n"
 "                            eight keys, the first weighs most\n"
+"      --key=random:SEED     expect no order of what other keys leave equal, or,\n"
+"                            alone, no order at all: compare --against only\n"
 "  -r, --reverse             expect the whole order reversed\n"
 "  -u, --unique[=WHICH]      fail if there are duplicate keys, whichever record\n"
 "                            of each key blinksort has kept: first or last\n"
@@ -278,11 +282,14 @@ static void report(const struct options *options,
 	report_sums(tally, "Records", "Checksum");
 	if (options->files.input_count > 0)
 		report_sums(&result->inputs, "Input records", "Input checksum");
-	if (tally->unordered_count == 0)
+	if (tally->unordered_count == 0 && !options->is_unordered)
 		fprintf(stderr, "Duplicate keys: %s\n",
 			format_u128(text, tally->duplicate_count));
 	if (is_good(options, result))
-		fputs("SUCCESS - all records are in order\n", stderr);
+		fputs(options->is_unordered
+			      ? "SUCCESS - all records are there\n"
+			      : "SUCCESS - all records are in order\n",
+		      stderr);
 	else
 		report_errors(options, result);
 }
@@ -420,6 +427,8 @@ static int validate(const struct options *options)
 		ret = validate_summaries(options, &result, &failure);
 	else if (ret == 0)
 		ret = validate_records(&options->files, &result, &failure);
+	if (options->is_unordered)
+		result.summary.tally.unordered_count = 0;
 	if (ret < 0)
 		ret = log_failure(&failure);
 	else
@@ -480,7 +489,8 @@ static int take_option(void *context, int id, struct failure *failure)
 		return options_number_32(reader, 1, RECORD_SIZE_MAX,
 					 &files->shape.size, failure);
 	case OPTION_KEY:
-		return shape_options_key(reader, &files->shape, failure);
+		return shape_options_key(reader, &files->shape,
+					 &options->widening, failure);
 	case OPTION_HEAD:
 		return options_number(reader, 1, INT64_MAX,
 				      &files->head_records, failure);
@@ -558,6 +568,24 @@ static int check_operands(const struct validation_request *files,
 	return ret;
 }
 
+/* Behind other keys a random one orders what they leave equal, in any way.  By
+ * itself it leaves nothing to look at but the records. */
+static int check_random(struct options *options, struct failure *failure)
+{
+	struct widening *widening = &options->widening;
+
+	options->is_unordered = widening->is_random &&
+				options->files.shape.keys.field_count == 0;
+	widening->is_random = false;
+	if (!options->is_unordered ||
+	    (options->files.input_count > 0 && !options->is_unique &&
+	     options->files.head_records == 0 && !options->summary_path))
+		return 0;
+	return options_refuse_entry(
+		&options->reader, OPTION_KEY, failure,
+		"a random key alone leaves nothing to check but --against");
+}
+
 static int complete_options(struct options *options, struct failure *failure)
 {
 	struct options_reader *reader = &options->reader;
@@ -579,8 +607,10 @@ static int complete_options(struct options *options, struct failure *failure)
 			"counts an input's keys");
 	ret = check_operands(&options->files, failure);
 	if (ret == 0)
+		ret = check_random(options, failure);
+	if (ret == 0)
 		ret = shape_options_complete(
-			&options->files.shape,
+			&options->files.shape, &options->widening,
 			options_given(reader, OPTION_REVERSE), failure);
 	return ret < 0 ? ret : check_summaries(options, failure);
 }
