@@ -123,7 +123,7 @@ case_files()
 	want 0:10 4
 	expect_sorted head.a head.b -o out "${options[@]}" --header=5:drop
 	expect_same out want
-	cat head.a | "${BLINKSORT[@]}" - head.b -o - "${options[@]}" \
+	"${BLINKSORT[@]}" - head.b -o - "${options[@]}" <head.a \
 		--header=5:drop >out
 	expect_same out want
 	want random:42 0
