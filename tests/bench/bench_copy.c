@@ -1,8 +1,9 @@
 /*
  * bench_copy.c - copy a file past the page cache, reading and writing at once
  *
- * USAGE: bench_copy INPUT OUTPUT
+ * USAGE: bench_copy INPUT [OUTPUT]
  *
+ * Without an output it only reads.
  * This is the floor for one pass over a file on this disk: the copy does
  * nothing else, and keeps both queues of the disk full until the end.  The
  * output is allocated before it is written, and on the medium when the program
@@ -41,10 +42,10 @@ struct block {
 
 struct copy {
 	struct io_uring ring;
-	int input, output;
-	off_t size;    /* of the file */
-	off_t next;    /* to be read */
-	off_t written; /* whole sectors */
+	int input, output; /* the latter -1: there is none */
+	off_t size;	   /* of the file */
+	off_t next;	   /* to be read */
+	off_t done; /* written, or read if there is no output; whole sectors */
 	unsigned reads;
 	struct block blocks[BLOCK_COUNT];
 };
@@ -82,12 +83,15 @@ static void copy_open(struct copy *copy, char **paths)
 	int ret;
 
 	copy->input = open_file(paths[0], O_RDONLY);
-	copy->output = open_file(paths[1], O_RDWR | O_CREAT | O_TRUNC);
+	copy->output = -1;
+	if (paths[1])
+		copy->output = open_file(paths[1], O_RDWR | O_CREAT | O_TRUNC);
 	if (fstat(copy->input, &found) < 0)
 		err(EXIT_FILE, "%s", paths[0]);
 	copy->size = found.st_size;
 	/* Only some file systems can; the others allocate block by block. */
-	if (copy->size > 0 && fallocate(copy->output, 0, 0, copy->size) < 0 &&
+	if (paths[1] && copy->size > 0 &&
+	    fallocate(copy->output, 0, 0, copy->size) < 0 &&
 	    errno != EOPNOTSUPP)
 		err(EXIT_FILE, "%s", paths[1]);
 	ret = io_uring_queue_init(BLOCK_COUNT, &copy->ring, 0);
@@ -137,11 +141,13 @@ static void finish(struct copy *copy, struct block *block, int got)
 		     reading ? "read" : "write", got, (long long)wanted);
 	if (reading) {
 		copy->reads--;
-		start_write(copy, block);
-		return;
+		if (copy->output >= 0) {
+			start_write(copy, block);
+			return;
+		}
 	}
 	block->state = FREE;
-	copy->written += (off_t)block->length;
+	copy->done += (off_t)block->length;
 }
 
 static void start_reads(struct copy *copy)
@@ -164,7 +170,7 @@ static void copy_blocks(struct copy *copy)
 {
 	struct io_uring_cqe *done;
 
-	while (copy->written < copy->size) {
+	while (copy->done < copy->size) {
 		start_reads(copy);
 		submit_and_wait(copy);
 		while (io_uring_peek_cqe(&copy->ring, &done) == 0) {
@@ -181,13 +187,14 @@ int main(int argc, char **argv)
 {
 	static struct copy copy;
 
-	if (argc != 3) {
-		fprintf(stderr, "usage: bench_copy INPUT OUTPUT\n");
+	if (argc != 2 && argc != 3) {
+		fprintf(stderr, "usage: bench_copy INPUT [OUTPUT]\n");
 		return 2;
 	}
 	copy_open(&copy, argv + 1);
 	copy_blocks(&copy);
-	if (ftruncate(copy.output, copy.size) < 0 || fsync(copy.output) < 0)
+	if (copy.output >= 0 &&
+	    (ftruncate(copy.output, copy.size) < 0 || fsync(copy.output) < 0))
 		err(EXIT_FILE, "%s", argv[2]);
 	return 0;
 }

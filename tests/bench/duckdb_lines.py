@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """Sort the benchmark's ascii records by DuckDB, from file to file.
 
-USAGE: duckdb_lines.py INPUT OUTPUT SCRATCH MEMORY_BYTES THREADS
+USAGE: duckdb_lines.py INPUT OUTPUT SCRATCH MEMORY_BYTES THREADS [HEAD]
 
-Lines in, lines out: DuckDB drops the CR before the end of each line.
+HEAD: only so many lines.  Lines in, lines out: DuckDB drops the CR before the end of each line.
 """
 
 import sys
@@ -14,7 +14,7 @@ import duckdb
 SIGN = "\x01"
 
 
-def main(source, target, scratch, memory_bytes, threads):
+def main(source, target, scratch, memory_bytes, threads, head=None):
     base = duckdb.connect()
     base.execute(f"set memory_limit='{memory_bytes}B'")
     base.execute(f"set threads={threads}")
@@ -26,7 +26,7 @@ def main(source, target, scratch, memory_bytes, threads):
                   '{source}', columns={{'line': 'VARCHAR'}}, delim='{SIGN}',
                   header=false, quote='', escape='', auto_detect=false,
                   new_line='\\r\\n')
-              order by line[1:10])
+              order by line[1:10] {f"limit {head}" if head else ""})
         to '{target}' (format csv, header false, quote '', escape '',
                        delimiter '{SIGN}')""")
 

@@ -19,6 +19,10 @@
 #   arm-one-*   the same, where reads and writes wait for each other
 #   arm-none    a disk without an arm, and planned as for one that has one
 #   shape-*     keys that are not uniform, beside uniform ones
+#   head        the first 1,000 records, within HEAD of memory (100M), beside DuckDB
+#               and one reading of the file past the page cache
+#   merge       eight sorted parts, within MERGE of memory (256M), beside GNU sort -m
+#               and a copy
 #   size-*      records of other sizes; size-key-last: the key ends the record
 #
 # TRIALS is 5.  Variables of its own: SIZE: bytes of each input (8000000000);
@@ -38,6 +42,8 @@ LEAST=${LEAST:-40}
 PIPE=${PIPE:-200000000}
 DRIVE=${DRIVE:-200000000}
 ARM_SIZE=${ARM_SIZE:-2000000000}
+HEAD=${HEAD:-100M}
+MERGE=${MERGE:-256M}
 COPY='bench_copy in out'
 
 # sort_within MEMORY OPTION...: blinksort's command
@@ -243,9 +249,56 @@ rows_kinds()
 	done
 }
 
+rows_head()
+{
+	local names=(-n read -n blinksort) bytes
+	local commands=('bench_copy in' "$(sort_within "$HEAD" --head=1000)")
+
+	is_wanted head || return 0
+	bytes=$(bytes_of "$HEAD")
+	if [ "$listing" ] || python3 -c 'import duckdb' 2>/dev/null; then
+		names+=(-n DuckDB)
+		commands+=("python3 duckdb_lines.py in out . $((bytes * 8 / 10)) 2 1000")
+	fi
+	if [ -z "$listing" ]; then
+		input ascii $((SIZE / 100))
+		sort -S 1G --parallel=2 -T . in | head -c 100000 >wanted || [ $? = 141 ]
+	fi
+	row head --scenario=beyond-memory --unverified --memory="$HEAD" --input=in \
+		--output=out "${names[@]}" --conclude=true \
+		--conclude='cmp wanted out' --conclude='test $(wc -l <out) = 1000' -- \
+		"${commands[@]}"
+}
+
+rows_merge()
+{
+	local parts=(part.{0..7}) part bytes
+	bytes=$(($(bytes_of "$MERGE") * 9 / 10))
+
+	is_wanted merge || return 0
+	if [ -z "$listing" ]; then
+		for part in "${parts[@]}"; do
+			blinkgen -a -b"$((${part#*.} * SIZE / 800))" $((SIZE / 800)) made
+			blinksort made -o "$part"
+		done
+		rm made
+		cat "${parts[@]}" >in
+		made_input=parts
+	fi
+	row merge --scenario=beyond-memory --unverified --memory="$MERGE" --input=in \
+		--output=out -n copy -n blinksort -n 'GNU sort' --conclude='cmp in out' \
+		--conclude='blinkval -q out --against in' \
+		--conclude='blinkval -q out --against in' -- "$COPY" \
+		"blinksort -m ${parts[*]} -o out --sync -S $MERGE -T ." \
+		"sort -m -S ${bytes}b --parallel=2 -T . -o out ${parts[*]}"
+	rm -f "${parts[@]}"
+}
+
 rows()
 {
 	rows_peers
+	rows_head
+	rows_merge
 	rows_memory
 	rows_compress
 	rows_pipes

@@ -9,6 +9,7 @@
 #   cached-*   the input is in the page cache, and the output stays there: cp
 #   sort-*     the same beside GNU sort
 #   peers      beside a C++ library, polars, DuckDB, GNU sort and cp
+#   head-1000  the first 1,000 of a million records, beside polars, DuckDB and cp
 #   cold*      the input is not in the page cache: cp; with sync, until the output
 #              is on the medium
 #   shapes*    keys that are not uniform, beside uniform ones
@@ -85,6 +86,31 @@ rows_peers()
 	fi
 	mapfile -t checks < <(checked "${commands[@]}")
 	row peers --prepare="rm -f out; $SETTLE" "${names[@]/#/--command-name=}" \
+		"${checks[@]}" -- "${commands[@]}"
+}
+
+rows_head()
+{
+	local names=(cp blinksort) checks name
+	local commands=("$COPY" "$SORT --head=1000")
+
+	in_place shm disk && is_wanted head-1000 || return 0
+	if [ -z "$listing" ]; then
+		for name in 'polars polars' 'DuckDB duckdb, pyarrow'; do
+			# shellcheck disable=SC2086 # several words
+			names+=("$(peer $name)") || {
+				say head-1000 "skipped: $name (make bench-deps)"
+				unset 'names[-1]'
+				continue
+			}
+			name=${name%% *}
+			commands+=("python3 sort_peer.py ${name,,} ascii in out head")
+		done
+		input ascii 1000000
+		sort -S 1G in | head -c 100000 >wanted || [ $? = 141 ]
+	fi
+	mapfile -t checks < <(checked "${commands[@]}")
+	row head-1000 --prepare="rm -f out; $SETTLE" "${names[@]/#/--command-name=}" \
 		"${checks[@]}" -- "${commands[@]}"
 }
 
@@ -184,6 +210,7 @@ rows()
 {
 	rows_cached
 	rows_peers
+	rows_head
 	rows_cold
 	rows_shapes
 	rows_keys

@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 """Sort a file of fixed-size records as users of Python would.
 
-USAGE: sort_peer.py numpy|polars|duckdb u64|f64|ascii INPUT OUTPUT
+USAGE: sort_peer.py numpy|polars|duckdb u64|f64|ascii INPUT OUTPUT [head]
+
+With head, polars and DuckDB write the first 1,000 records of ascii only.
 
 u64: records of 16 bytes, by the 64-bit number in the first 8; stable.
 f64: records of 8 bytes, each a double.
@@ -14,6 +16,8 @@ Whole processes are compared, so only what is needed is imported.
 import sys
 
 import numpy as np
+
+HEAD = 1000
 
 
 def read(kind, path):
@@ -69,7 +73,26 @@ def by_duckdb(kind, records):
     return np.stack([found["key"], found["rest"]], axis=1)
 
 
-def main(peer, kind, source, target):
+def head_by_polars(records):
+    import polars
+    frame = polars.DataFrame(columns(records))
+    first = frame.lazy().sort("high", "low").head(HEAD).collect()
+    return records[first["number"].to_numpy()]
+
+
+def head_by_duckdb(records):
+    import duckdb
+    import pyarrow
+    keys = pyarrow.table(columns(records))  # noqa: F841
+    return records[duckdb.sql("select number from keys order by high, low "
+                              f"limit {HEAD}").fetchnumpy()["number"]]
+
+
+def main(peer, kind, source, target, head=None):
+    if head:
+        sort = {"polars": head_by_polars, "duckdb": head_by_duckdb}[peer]
+        sort(read(kind, source)).tofile(target)
+        return
     sort = {"numpy": by_numpy, "polars": by_polars, "duckdb": by_duckdb}[peer]
     sort(kind, read(kind, source)).tofile(target)
 
