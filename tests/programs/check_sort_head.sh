@@ -285,6 +285,28 @@ case_external_ranks()
 	done
 }
 
+# The files of each rank lie on two devices, which are read side by side unless
+# the first records stay in memory: those of equal keys that come first.
+case_devices()
+{
+	local rank folder rank_options=()
+
+	folder=$(mktemp -d /dev/shm/blinksort-head.XXXXXX)
+	trap 'rm -rf "$folder"' EXIT
+	make_whole all-equal 100 4 even --key=0:10
+	mv want sorted
+	mv in.1 "$folder/second.0"
+	mv in.2 in.1
+	mv in.3 "$folder/second.1"
+	for rank in 0 1; do
+		rank_options[rank]="-o out.$rank $folder/second.$rank"
+	done
+	for n in 1000 200000; do
+		head -c $((n * 100)) sorted >want
+		MEMORY=20M expect_external 2 --key=0:10 --head="$n"
+	done
+}
+
 # A rank that does not sort has no part of the output.
 case_roles()
 {
@@ -343,6 +365,11 @@ for ranks in 2 4; do
 done
 check external_ranks case_external_ranks 3
 check external_shared case_external_ranks 2 --schedule=rounds
+if [ -w /dev/shm ]; then
+	check devices case_devices
+else
+	skip devices "no /dev/shm here"
+fi
 check roles case_roles
 check refused case_refused
 check ranks_differ case_ranks_differ

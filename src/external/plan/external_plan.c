@@ -685,11 +685,14 @@ static int plan_counts(struct external_plan *plan,
 #define HEAD_BATCHES 3
 
 /* The records that are wanted fit into a batch twice, so that newer ones may
- * come beside them; and other batches are left. */
+ * come beside them; and other batches are left.  Of records with equal keys the
+ * first ones of the input are wanted, and several lanes would bring these in
+ * any order. */
 static bool has_room_for_head(const struct external_plan *plan,
 			      const struct external_request *request)
 {
-	return request->head_records > 0 && plan->batch_count >= HEAD_BATCHES &&
+	return request->head_records > 0 && !request->lanes &&
+	       plan->batch_count >= HEAD_BATCHES &&
 	       plan->batch.capacity >= 2 * request->head_records;
 }
 

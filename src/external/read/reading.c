@@ -105,7 +105,7 @@ void reading_plan(struct reading *reading, const struct topology *topology,
 	 * the same time anyway; and of records with equal keys the first ones
 	 * of the input are to come first. */
 	unsigned lane_count = plan->way == EXTERNAL_BY_KEYS ||
-					      plan->way == EXTERNAL_BY_HEAD ||
+					      plan->keeps_head ||
 					      request->input_runs > 0 ||
 					      reading->kind == READING_SHARED
 				      ? 1
