@@ -84,7 +84,9 @@ static void partition_range(struct bucketing *bucketing, unsigned worker,
 				  run->slot + begin, end - begin);
 }
 
-/* Those whose first word is not above word_max, range by range. */
+/* Those whose first word is not above word_max, range by range; and the first
+ * record of all, so that no batch is without one: batches that follow each
+ * other become runs that do, and those of all ranks are the whole input. */
 static void partition_some(struct bucketing *bucketing, unsigned worker,
 			   const struct source_run *run, uint64_t word_max)
 {
@@ -93,7 +95,8 @@ static void partition_some(struct bucketing *bucketing, unsigned worker,
 	uint64_t begin = 0;
 
 	for (uint64_t i = 0; i < run->record_count; i++, record += shape->size)
-		if (record_key_word(shape, record, 0) > word_max) {
+		if (record_key_word(shape, record, 0) > word_max &&
+		    run->slot + i > 0) {
 			partition_range(bucketing, worker, run, begin, i);
 			begin = i + 1;
 		}

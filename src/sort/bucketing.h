@@ -28,8 +28,8 @@ struct bucketing_config {
 	/* Records that are counted (record_counts.h): the workers' tables, one
 	 * behind the other.  NULL: they are not. */
 	uint64_t *counts;
-	/* Records whose first word is above this get no entry; any thread may
-	 * lower it meanwhile.  NULL: all get one. */
+	/* Records whose first word is above this get no entry, except that in
+	 * slot 0; any thread may lower it meanwhile.  NULL: all get one. */
 	const _Atomic uint64_t *word_max;
 	/* What worker 0 calls every few ms of a pass, or NULL. */
 	void (*serve)(void *context);

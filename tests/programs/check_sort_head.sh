@@ -271,13 +271,13 @@ case_ranks()
 	done
 }
 
-# case_external_ranks RANKS OPTION...
+# case_external_ranks SHAPE RANKS OPTION...
 case_external_ranks()
 {
-	local ranks=$1 n
-	shift
+	local ranks=$2 n
 
-	make_whole uniform 100 "$ranks" random --key=0:10
+	make_whole "$1" 100 "$ranks" random --key=0:10
+	shift 2
 	mv want sorted
 	for n in 1 1000 70000 300000; do
 		head -c $((n * 100)) sorted >want
@@ -363,8 +363,10 @@ for ranks in 2 4; do
 	check "ranks_$ranks" case_ranks "$ranks" ""
 	check "gathered_$ranks" case_ranks "$ranks" yes
 done
-check external_ranks case_external_ranks 3
-check external_shared case_external_ranks 2 --schedule=rounds
+for shape in uniform sorted; do
+	check "external_ranks_$shape" case_external_ranks "$shape" 3
+done
+check external_rounds case_external_ranks uniform 2 --schedule=rounds
 if [ -w /dev/shm ]; then
 	check devices case_devices
 else
