@@ -1068,15 +1068,26 @@ judge()
 make_small_in()
 {
 	LITTLE=(--io=direct --threads=2 -S 9M --batch-size=4 -T one -T two)
-	make_shape uniform 25000 1 >in
-	"$BIN/blinksort" in -o want
+	make_shape uniform 60000 1 >in
 	mkdir one two
+	expect_sorted in -o out "${LITTLE[@]}" --json
+	expect_match '"external": \{' "$STDOUT"
+	rm out
+	"$BIN/blinksort" in -o want
 }
 
 case_faults()
 {
 	make_small_in
 	each_failure "${FAILURES[*]}" in -o out "${LITTLE[@]}"
+}
+
+# case_head_faults N: of the first records only, in memory or in runs
+case_head_faults()
+{
+	make_small_in
+	truncate -s $(($1 * 100)) want
+	each_failure "${FAILURES[*]}" in -o out "${LITTLE[@]}" --head="$1"
 }
 
 # Every read and write moves about half of what was asked.
@@ -1099,6 +1110,9 @@ if why=$(no_faults_because); then
 	skip short_transfers "$why"
 else
 	check faults case_faults
+	for n in 1000 20000; do
+		check "head_faults_$n" case_head_faults "$n"
+	done
 	check short_transfers case_short_transfers
 fi
 finish
