@@ -159,13 +159,27 @@ static struct key_fold fold_of(const struct key_field *field)
 	};
 }
 
+/* The sign and the magnitude become a number in two's complement, so that -0 is
+ * 0; with its sign bit inverted, such numbers compare as unsigned ones.  No
+ * number is encoded as fold->nan, since infinity is below it. */
+static uint64_t fold_float(const struct key_fold *fold, uint64_t bits)
+{
+	uint64_t sign_bit = (uint64_t)1 << 63;
+	uint64_t magnitude = bits & ~sign_bit;
+	uint64_t negate = -(bits >> 63) ^ fold->negate;
+
+	if (magnitude > fold->infinity)
+		return fold->nan;
+	return ((magnitude ^ negate) - negate) ^ sign_bit;
+}
+
 static uint64_t folded_bits(const struct key_field *field,
 			    const uint8_t *record, uint32_t from)
 {
 	struct key_fold fold = fold_of(field);
 	uint64_t number = (uint64_t)load_number(field, record);
 
-	return key_float_fold(&fold, number << (64 - 8 * field->length))
+	return fold_float(&fold, number << (64 - 8 * field->length))
 	       << 8 * from;
 }
 
@@ -285,16 +299,38 @@ static void prepare_part(struct key_part *part, const struct key_field *field,
 	part->skip = (uint8_t)(8 * from);
 }
 
+uint64_t key_word_read_folded(const struct key_word *word,
+			      const uint8_t *record)
+{
+	uint64_t bits = 0;
+
+	for (unsigned i = 0; i < word->folded_count; i++) {
+		const struct key_part *part = &word->parts[i];
+		uint64_t all;
+
+		if (part->fold.infinity == 0) {
+			bits |= key_part_read(part, record);
+			continue;
+		}
+		all = load_be64(record + part->at);
+		if (part->is_swapped)
+			all = __builtin_bswap64(all);
+		all = fold_float(&part->fold, all << part->left & part->mask);
+		bits |= all << part->skip >> part->right;
+	}
+	return bits;
+}
+
 void key_word_prepare(struct key_word *word, const struct key_list *keys,
 		      uint32_t record_size, uint32_t skip)
 {
-	unsigned done = 0;
+	unsigned done = 0, part_count = 0;
+	bool folds = false;
 
-	word->part_count = 0;
 	for (unsigned i = 0;
 	     i < keys->field_count && done < 8 && record_size >= 8; i++) {
 		const struct key_field *field = &keys->fields[i];
-		struct key_part *part = &word->parts[word->part_count];
+		struct key_part *part = &word->parts[part_count];
 		uint32_t count;
 
 		if (skip >= field->length) {
@@ -304,8 +340,11 @@ void key_word_prepare(struct key_word *word, const struct key_list *keys,
 		count = MIN(field->length - skip, 8 - done);
 		prepare_part(part, field, record_size, skip, count);
 		part->right = (uint8_t)(8 * done);
-		word->part_count++;
+		folds |= key_field_folds(field);
+		part_count++;
 		done += count;
 		skip = 0;
 	}
+	word->part_count = folds ? 0 : part_count;
+	word->folded_count = folds ? part_count : 0;
 }

@@ -12,7 +12,7 @@
  *                 negative number all bits are inverted, of others the sign bit
  *
  * and all bits inverted once more if the field is descending.  A float whose
- * NaNs come last or first is encoded by key_float_fold().  The encoded
+ * NaNs come last or first is folded instead (key_list.c).  The encoded
  * fields, one behind the other, are the encoded key: comparing two of them as
  * bytes compares the key lists.  (DuckDB and Arrow call it a row format.)
  *
@@ -80,14 +80,17 @@ struct key_part {
 	uint64_t mask;
 	uint64_t invert;
 	uint64_t invert_if_negative; /* of a float; else 0 */
-	/* If fold.infinity is not 0, the part is all of a float, encoded by
-	 * key_float_fold() and shifted left past the bytes before the word. */
+	/* If fold.infinity is not 0, the part is all of a float, folded and
+	 * shifted left past the bytes before the word. */
 	struct key_fold fold;
 	uint8_t skip;
 };
 
 struct key_word {
-	unsigned part_count; /* 0: the record is too short for such loads */
+	/* 0: the record is too short for such loads, or some part is folded.
+	 */
+	unsigned part_count;
+	unsigned folded_count; /* parts of a word of which some are folded */
 	struct key_part parts[KEY_FIELDS_MAX];
 };
 
@@ -145,21 +148,6 @@ void key_list_encode(const struct key_list *keys, const uint8_t *record,
 void key_word_prepare(struct key_word *word, const struct key_list *keys,
 		      uint32_t record_size, uint32_t skip);
 
-/* The sign and the magnitude become a number in two's complement, so that -0 is
- * 0; with its sign bit inverted, such numbers compare as unsigned ones.  No
- * number is encoded as fold->nan, since infinity is below it. */
-static inline uint64_t key_float_fold(const struct key_fold *fold,
-				      uint64_t bits)
-{
-	uint64_t sign_bit = (uint64_t)1 << 63;
-	uint64_t magnitude = bits & ~sign_bit;
-	uint64_t negate = -(bits >> 63) ^ fold->negate;
-
-	if (magnitude > fold->infinity)
-		return fold->nan;
-	return ((magnitude ^ negate) - negate) ^ sign_bit;
-}
-
 static inline uint64_t key_part_read(const struct key_part *part,
 				     const uint8_t *record)
 {
@@ -168,15 +156,16 @@ static inline uint64_t key_part_read(const struct key_part *part,
 	if (part->is_swapped)
 		bits = __builtin_bswap64(bits);
 	bits = (bits << part->left & part->mask) ^ part->invert;
-	if (part->invert_if_negative != 0) {
-		if (part->fold.infinity == 0)
-			bits ^= part->invert_if_negative &
-				-(uint64_t)(record[part->sign_at] >> 7);
-		else
-			bits = key_float_fold(&part->fold, bits) << part->skip;
-	}
+	if (part->invert_if_negative != 0)
+		bits ^= part->invert_if_negative &
+			-(uint64_t)(record[part->sign_at] >> 7);
 	return bits >> part->right;
 }
+
+/* Returns what key_list_word() does, if word->folded_count is not 0: apart from
+ * key_word_read(), which it would make slower by a tenth (results/NOTES.md). */
+uint64_t key_word_read_folded(const struct key_word *word,
+			      const uint8_t *record);
 
 /* Returns what key_list_word() does, if word->part_count is not 0. */
 static inline uint64_t key_word_read(const struct key_word *word,

@@ -61,9 +61,12 @@ static inline uint64_t record_key_word(const struct record_shape *shape,
 	uint32_t left = shape->keys.length - skip;
 	uint64_t word;
 
+	if (!shape->keys.is_plain && skip == 0 &&
+	    shape->keys.head.part_count > 0)
+		return key_word_read(&shape->keys.head, record);
 	if (!shape->keys.is_plain)
-		return skip == 0 && shape->keys.head.part_count > 0
-			       ? key_word_read(&shape->keys.head, record)
+		return skip == 0 && shape->keys.head.folded_count > 0
+			       ? key_word_read_folded(&shape->keys.head, record)
 			       : key_list_word(&shape->keys, record, skip);
 	if (left >= 8)
 		return load_be64(key);
@@ -86,7 +89,9 @@ static inline uint64_t record_prepared_word(const struct record_shape *shape,
 					    uint32_t skip)
 {
 	if (shape->keys.is_plain || word->part_count == 0)
-		return record_key_word(shape, record, skip);
+		return word->folded_count > 0
+			       ? key_word_read_folded(word, record)
+			       : record_key_word(shape, record, skip);
 	return key_word_read(word, record);
 }
 
