@@ -3,7 +3,8 @@
 
 USAGE: duckdb_lines.py INPUT OUTPUT SCRATCH MEMORY_BYTES THREADS [HEAD]
 
-HEAD: only so many lines.  Lines in, lines out: DuckDB drops the CR before the end of each line.
+HEAD: only so many lines.  Lines in, lines out: DuckDB drops the CR before the
+end of each line.
 """
 
 import sys

@@ -252,7 +252,8 @@ rows_kinds()
 rows_head()
 {
 	local names=(-n read -n blinksort) bytes
-	local commands=('bench_copy in' "$(sort_within "$HEAD" --head=1000)")
+	local commands=('bench_copy in; : >out'
+		"$(sort_within "$HEAD" --head=1000)")
 
 	is_wanted head || return 0
 	bytes=$(bytes_of "$HEAD")
@@ -262,11 +263,11 @@ rows_head()
 	fi
 	if [ -z "$listing" ]; then
 		input ascii $((SIZE / 100))
-		sort -S 1G --parallel=2 -T . in | head -c 100000 >wanted || [ $? = 141 ]
+		sort -S 4G --parallel=2 -T . in | head -c 100000 >wanted || [ $? = 141 ]
 	fi
 	row head --scenario=beyond-memory --unverified --memory="$HEAD" --input=in \
-		--output=out "${names[@]}" --conclude=true \
-		--conclude='cmp wanted out' --conclude='test $(wc -l <out) = 1000' -- \
+		--output=out --shell=/bin/sh "${names[@]}" --conclude=true \
+		--conclude='cmp wanted out' --conclude="test \$(wc -l <out) = 1000" -- \
 		"${commands[@]}"
 }
 

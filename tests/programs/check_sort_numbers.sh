@@ -215,8 +215,6 @@ case_refused()
 	expect_refused 2 '^--merge: not with --numbers' in -o out -m --numbers=u32
 	expect_refused 2 '^--merge: not with --unique=last' in -o out -m -u \
 		--unique=last
-	expect_refused 2 '^--head: not with --numbers' in -o out --head=3 \
-		--key=random:1
 	expect_refused 2 '^--head: not with --unique=last' in -o out --head=3 \
 		--unique=last
 	expect_refused 2 '^--numbers: behind a header' in -o out --numbers=u32 \

@@ -287,8 +287,6 @@ REFUSALS = (
             lambda c: c.merges and c.unique == "last"),
     Refusal(2, "--merge: not with --numbers or a random key",
             lambda c: c.merges and c.is_widened()),
-    Refusal(2, "--head: not with --numbers or a random key",
-            lambda c: c.head is not None and c.is_widened()),
     Refusal(2, "--head: not with --unique=last",
             lambda c: c.head is not None and c.unique == "last"),
     Refusal(2, "--numbers: behind a header of records",

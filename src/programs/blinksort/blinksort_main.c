@@ -438,8 +438,7 @@ static int check_widening(struct options *options, struct failure *failure)
 {
 	struct options_reader *reader = &options->reader;
 	const struct widening *widening = &options->config.widening;
-	static const int others[] = { OPTION_SUPPOSE, OPTION_MERGE,
-				      OPTION_HEAD };
+	static const int others[] = { OPTION_SUPPOSE, OPTION_MERGE };
 
 	if (widening->is_random && options->config.unique)
 		return options_refuse_entry(
