@@ -37,7 +37,6 @@ void external_begin_head(struct external *external)
 		return;
 	atomic_store_explicit(&head->word_max, UINT64_MAX,
 			      memory_order_relaxed);
-	external->reading.word_max = &head->word_max;
 	if (external->plan.keeps_head)
 		head->batch = pipeline_take(&external->pipeline.free);
 }

@@ -42,18 +42,18 @@ static struct mix_keys make_keys(uint64_t seed)
 	return keys;
 }
 
+/*
+ * A permutation of the 64-bit numbers, another one for each seed, that is the
+ * same in all releases.  It is an Even-Mansour cipher of two rounds (Even and
+ * Mansour 1991; Bogdanov et al. 2012): its permutation is the finalizer of
+ * SplitMix64 (Steele, Lea and Flood 2014), which also makes its three keys of
+ * the seed.  It keeps no secret.
+ */
 static uint64_t mix(uint64_t number, const struct mix_keys *keys)
 {
 	uint64_t bits = finalize(number ^ keys->key[0]);
 
 	return finalize(bits ^ keys->key[1]) ^ keys->key[2];
-}
-
-uint64_t widening_mix(uint64_t number, uint64_t seed)
-{
-	const struct mix_keys keys = make_keys(seed);
-
-	return mix(number, &keys);
 }
 
 void widening_copy(const struct widening *widening, uint32_t input_size,

@@ -7,7 +7,7 @@
  * that they go wherever the record goes:
  *
  *      8 bytes   the record's number, little endian, if numbers are written
- *      8 bytes   widening_mix() of the number, big endian, if a key is random
+ *      8 bytes   a mix of the number and the seed, big endian, if a key is random
  *
  * The shape of a sort's records is that of the wide ones.  Of these the output
  * gets the record, or its number.
@@ -43,15 +43,6 @@ void widening_complete(struct widening *widening);
  */
 struct record_slice widening_written(const struct widening *widening,
 				     uint32_t input_size);
-
-/*
- * A permutation of the 64-bit numbers, another one for each seed, that is the
- * same in all releases.  It is an Even-Mansour cipher of two rounds (Even and
- * Mansour 1991; Bogdanov et al. 2012): its permutation is the finalizer of
- * SplitMix64 (Steele, Lea and Flood 2014), which also makes its three keys of
- * the seed.  It keeps no secret.
- */
-uint64_t widening_mix(uint64_t number, uint64_t seed);
 
 /*
  * Copy records of input_size bytes and widen them; the first one has this
