@@ -218,35 +218,13 @@ case_explain()
 	expect_match 'or are not wanted' "$STDOUT"
 }
 
-# run_ranks RANKS OPTION...
-run_ranks()
-{
-	local ranks=$1 rank all=() output
-	local job=head.$$.$RANDOM pids=() statuses=()
-	shift
-
-	for ((rank = 0; rank < ranks; rank++)); do
-		all+=("$rank")
-		output=(-o "out.$rank")
-		[ -z "$gather" ] || output=(--gather=out)
-		start_rank "$rank" timeout 120 "${BLINKSORT[@]}" \
-			--nodes="127.0.0.[2-$((ranks + 1))]" --rank="$rank" \
-			--job="$job" --deadline="$DEADLINE_S" "$@" \
-			"in.$rank" "${output[@]}"
-	done
-	wait_ranks "${all[@]}"
-	for rank in "${all[@]}"; do
-		[ "${statuses[rank]}" = 0 ] ||
-			fail "rank $rank: ${statuses[rank]}: $(cat "err.$rank")"
-	done
-}
-
 # case_ranks RANKS GATHER
 case_ranks()
 {
 	local ranks=$1 gather=$2 round options random shape n count
-	local how=(even random first last)
+	local how=(even random first last) files=(-o out.%r)
 
+	[ -z "$gather" ] || files=(--gather=out)
 	for ((round = 0; round < rounds; round++)); do
 		random_below ${#SHAPES[@]}
 		shape=${SHAPES[random]}
@@ -263,7 +241,8 @@ case_ranks()
 		fi
 		want_head "$n"
 		cut_input in "$SIZE" "$ranks" "${how[round % 4]}"
-		run_ranks "$ranks" "${KEYS[@]}" --head="$n" "${options[@]}"
+		sort_by_ranks "$ranks" in.%r "${files[@]}" "${KEYS[@]}" \
+			--head="$n" "${options[@]}"
 		[ -n "$gather" ] || cat out.? >out
 		cmp -s out want ||
 			fail "$ranks ranks, $shape, --head=$n, $round: ${options[*]}"

@@ -226,32 +226,12 @@ case_refused()
 	expect_match '^blinkval: --key: a random key alone leaves nothing' report
 }
 
-# run_ranks RANKS OPTION...
-run_ranks()
-{
-	local ranks=$1 rank all=() pids=() statuses=()
-	local job=numbers.$$.$RANDOM
-	shift
-
-	for ((rank = 0; rank < ranks; rank++)); do
-		all+=("$rank")
-		start_rank "$rank" timeout 120 "${BLINKSORT[@]}" \
-			--nodes="127.0.0.[2-$((ranks + 1))]" --rank="$rank" \
-			--job="$job" --deadline="$DEADLINE_S" "$@"
-	done
-	wait_ranks "${all[@]}"
-	for rank in "${all[@]}"; do
-		[ "${statuses[rank]}" = 0 ] ||
-			fail "rank $rank: ${statuses[rank]}: $(cat "err.$rank")"
-	done
-}
-
 # expect_ranks RANKS OPTION...: of inputs of their own, and of a shared one
 expect_ranks()
 {
-	run_ranks "$@" "${options[@]}" in.%r -o out.%r
+	sort_by_ranks "$@" "${options[@]}" in.%r -o out.%r
 	cat out.? | cmp -s - want || fail "$* ${options[*]}"
-	run_ranks "$@" "${options[@]}" in -o out.%r --shared-input
+	sort_by_ranks "$@" "${options[@]}" in -o out.%r --shared-input
 	cat out.? | cmp -s - want || fail "shared: $* ${options[*]}"
 	rm out.?
 }
@@ -276,11 +256,11 @@ case_gathered()
 	make_in 100 20000
 	cut_input in 100 3 even
 	want random:42 4
-	run_ranks 3 in.%r --gather=out "${options[@]}"
+	sort_by_ranks 3 in.%r --gather=out "${options[@]}"
 	expect_same out want
-	run_ranks 3 in.%r -o out.%r "${options[@]}" --roles=keep:0-1
+	sort_by_ranks 3 in.%r -o out.%r "${options[@]}" --roles=keep:0-1
 	cat out.? | expect_same want -
-	run_ranks 3 in.%r -o out.%r "${options[@]}" --by-reference=yes
+	sort_by_ranks 3 in.%r -o out.%r "${options[@]}" --by-reference=yes
 	cat out.? | expect_same want -
 }
 

@@ -184,35 +184,13 @@ case_checksum()
 	expect_match "^Checksum: $(cat "$STDOUT")\$" report
 }
 
-# run_ranks RANKS OPTION...
-run_ranks()
-{
-	local ranks=$1 rank all=() output
-	local job=unique.$$.$RANDOM pids=() statuses=()
-	shift
-
-	for ((rank = 0; rank < ranks; rank++)); do
-		all+=("$rank")
-		output=(-o "out.$rank")
-		[ -z "$gather" ] || output=(--gather=out)
-		start_rank "$rank" timeout 120 "${BLINKSORT[@]}" \
-			--nodes="127.0.0.[2-$((ranks + 1))]" --rank="$rank" \
-			--job="$job" --deadline="$DEADLINE_S" "$@" \
-			"in.$rank" "${output[@]}"
-	done
-	wait_ranks "${all[@]}"
-	for rank in "${all[@]}"; do
-		[ "${statuses[rank]}" = 0 ] ||
-			fail "rank $rank: ${statuses[rank]}: $(cat "err.$rank")"
-	done
-}
-
 # case_ranks RANKS GATHER
 case_ranks()
 {
 	local ranks=$1 gather=$2 round options random shape
-	local how=(even random first last) which=first
+	local how=(even random first last) which=first files=(-o out.%r)
 
+	[ -z "$gather" ] || files=(--gather=out)
 	RANDOM=$((SEED + ranks))
 	for ((round = 0; round < rounds; round++)); do
 		random_below ${#SHAPES[@]}
@@ -223,8 +201,8 @@ case_ranks()
 		cut_input in "$SIZE" "$ranks" "${how[round % 4]}"
 		random_options
 		[ $((round % 3)) != 0 ] || options+=(--by-reference=auto)
-		run_ranks "$ranks" --record-size="$SIZE" --key="$OFFSET:$LENGTH" \
-			"${options[@]}"
+		sort_by_ranks "$ranks" in.%r "${files[@]}" "${options[@]}" \
+			--record-size="$SIZE" --key="$OFFSET:$LENGTH"
 		[ -n "$gather" ] || cat out.? >out
 		cmp -s out want ||
 			fail "$ranks ranks, $shape, $round: ${options[*]}"

@@ -279,6 +279,27 @@ wait_ranks()
 	done
 }
 
+# sort_by_ranks RANKS WORD...: so many ranks, with these options and files, whose
+# names may have %r; all of them succeed
+sort_by_ranks()
+{
+	local ranks=$1 rank all=() pids=() statuses=()
+	local job=ranks.$$.$RANDOM
+	shift
+
+	for ((rank = 0; rank < ranks; rank++)); do
+		all+=("$rank")
+		start_rank "$rank" timeout 120 "${BLINKSORT[@]}" \
+			--nodes="127.0.0.[2-$((ranks + 1))]" --rank="$rank" \
+			--job="$job" --deadline="$DEADLINE_S" "$@"
+	done
+	wait_ranks "${all[@]}"
+	for rank in "${all[@]}"; do
+		[ "${statuses[rank]}" = 0 ] ||
+			fail "rank $rank: ${statuses[rank]}: $(cat "err.$rank")"
+	done
+}
+
 # has_ended_before VICTIM: of four ranks, all others have succeeded: the signal came
 # when all outputs had their names
 has_ended_before()
