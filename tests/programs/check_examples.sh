@@ -94,6 +94,8 @@ make_parts()
 		--key=8:f64 --unique
 	cat sorted1 >particles0
 	cat sorted0 >particles1
+	"$BIN/blinksort" ticks -o newest --record-size=24 --key=8:u64:desc \
+		--head=1000
 	"$BIN/blinkgen" -a 2000 parts
 	"$BIN/blinksort" parts -o part0 -o part1
 }
