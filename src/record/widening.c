@@ -60,8 +60,13 @@ void widening_copy(const struct widening *widening, uint32_t input_size,
 		   uint8_t *target, const uint8_t *records,
 		   uint64_t record_count, uint64_t number)
 {
-	const struct mix_keys keys = make_keys(widening->seed);
+	struct mix_keys keys;
 
+	if (widening->bytes == 0) {
+		memcpy(target, records, record_count * input_size);
+		return;
+	}
+	keys = make_keys(widening->seed);
 	for (uint64_t i = 0; i < record_count; i++, number++) {
 		memmove(target, records, input_size);
 		target += input_size;

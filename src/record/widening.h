@@ -47,7 +47,7 @@ struct record_slice widening_written(const struct widening *widening,
 /*
  * Copy records of input_size bytes and widen them; the first one has this
  * number.  The records may be the last bytes of what they take when they are
- * wide.
+ * wide, if that is more.
  */
 void widening_copy(const struct widening *widening, uint32_t input_size,
 		   uint8_t *target, const uint8_t *records,

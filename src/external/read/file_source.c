@@ -108,29 +108,15 @@ static int take_unit(struct file_reader *own, struct failure *failure)
 	return 0;
 }
 
-static void copy_plain(const struct file_source *files, uint64_t slot,
-		       const uint8_t *records, uint64_t count)
-{
-	uint32_t size = files->source.record_size;
-
-	memcpy(files->source.base + slot * size, records, count * size);
-}
-
-static void copy_wide(const struct file_source *files, uint64_t slot,
-		      const uint8_t *records, uint64_t count)
-{
-	widening_copy(files->widening, files->span_bytes,
-		      files->source.base + slot * files->source.record_size,
-		      records, count, files->batch_number + slot);
-}
-
 static int next_run(struct source_reader *reader, struct source_run *run,
 		    struct failure *failure)
 {
 	const struct source *source = reader->source;
 	struct source_walk *walk = source_walk_of(reader);
 	struct file_reader *own = reader_of(reader);
+	const struct file_source *files = own->source;
 	uint64_t count;
+	uint8_t *target;
 
 	if (walk->is_resident)
 		return source_walk_next(reader, run);
@@ -144,13 +130,15 @@ static int next_run(struct source_reader *reader, struct source_run *run,
 	}
 	count = MIN(own->unit_records,
 		    MAX(1, STEP_BYTES / source->record_size));
-	own->source->copy(own->source, walk->slot, own->bytes, count);
+	target = source->base + walk->slot * source->record_size;
+	widening_copy(files->widening, files->span_bytes, target, own->bytes,
+		      count, files->batch_number + walk->slot);
 	*run = (struct source_run){
 		.slot = walk->slot,
 		.record_count = count,
-		.records = source->base + walk->slot * source->record_size,
+		.records = target,
 	};
-	own->bytes += count * own->source->span_bytes;
+	own->bytes += count * files->span_bytes;
 	own->unit_records -= count;
 	walk->slot += count;
 	walk->record_count -= count;
@@ -177,7 +165,6 @@ int file_source_open(struct file_source *files, uint8_t *memory, unsigned depth,
 	files->source.ops = &operations;
 	files->source.context = files;
 	files->source.record_size = files->span_bytes + files->widening->bytes;
-	files->copy = files->widening->bytes > 0 ? copy_wide : copy_plain;
 	files->unit_records =
 		files->span_bytes < record_size
 			? 1

@@ -31,12 +31,6 @@ struct file_reader {
 	uint64_t unit_records; /* that are left of it */
 };
 
-struct file_source;
-
-/* Copy records that have been read to the current batch, from its slot on. */
-typedef void copy_records_fn(const struct file_source *files, uint64_t slot,
-			     const uint8_t *records, uint64_t count);
-
 struct file_source {
 	/* The owner sets these before file_source_open(). */
 	const struct input *input; /* open; read directly if it is so chosen */
@@ -50,9 +44,8 @@ struct file_source {
 	const struct widening *widening;
 	uint64_t first_number;
 
-	struct source source;  /* of the current batch's records */
-	uint64_t batch_number; /* of the first of them */
-	copy_records_fn *copy;
+	struct source source;	     /* of the current batch's records */
+	uint64_t batch_number;	     /* of the first of them */
 	uint64_t unit_records;	     /* 1 if only a span of each is read */
 	uint64_t next_batch;	     /* after the current one */
 	struct file_reader *readers; /* [worker_count], owned */
