@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/failure.h"
-#include "io/file_io.h"
 
 /* --- the index ------------------------------------------------------------ */
 
@@ -116,62 +115,26 @@ int input_runs_read_keys(struct run_index *index, unsigned worker,
  * so many bytes of the input before it: a tenth of a second at the end of a
  * run that has failed. */
 #define LOOK_BACK_BYTES (64 * MIB)
-/* Short records are read so many bytes at once; of longer ones the key alone.
- */
+/* So many bytes of it are read at once, and two records at least. */
 #define LOOK_BYTES (64 * KIB)
 
-/* A walk over the records of one file. */
-struct walk {
-	const struct run_index *index;
-	const struct input *input;
-	const struct input_file *file;
-	uint8_t *bytes;	 /* what was read: `stride` of each record */
-	uint8_t *before; /* the key of the record before */
-	uint32_t stride;
-	uint32_t skipped; /* bytes before the first that is read */
-	uint64_t count_max;
-};
-
-static int begin_walk(struct walk *walk, const struct run_index *index,
-		      const struct input *input, struct failure *failure)
+/* How many records there are before the first that is out of order. */
+static uint32_t count_ascending(const struct record_shape *shape,
+				const uint8_t *records, uint32_t count)
 {
-	uint32_t size = index->shape.size, key_bytes = index->key_shape.size;
-	bool is_short = size <= LOOK_BYTES / 16;
+	uint64_t before = record_key_word(shape, records, 0);
 
-	*walk = (struct walk){
-		.index = index,
-		.input = input,
-		.stride = is_short ? size : key_bytes,
-		.skipped = is_short ? 0 : index->shape.keys.begin,
-		.count_max = is_short ? LOOK_BYTES / size : 1,
-	};
-	walk->bytes = malloc(walk->count_max * walk->stride);
-	walk->before = malloc(key_bytes);
-	return walk->bytes && walk->before ? 0 : failure_no_memory(failure);
-}
+	for (uint32_t i = 1; i < count; i++) {
+		const uint8_t *record = records + (size_t)i * shape->size;
+		uint64_t word = record_key_word(shape, record, 0);
 
-static void end_walk(struct walk *walk)
-{
-	free(walk->bytes);
-	free(walk->before);
-}
-
-/* 0 or -errno with *failure filled. */
-static int read_some(const struct walk *walk, uint64_t record, uint64_t count,
-		     struct failure *failure)
-{
-	const struct input_file *file = walk->file;
-	size_t bytes = count * walk->stride;
-	ssize_t got = file_read_at(
-		file->fd, walk->bytes, bytes,
-		input_offset(walk->input, file, file->first_record + record) +
-			walk->skipped);
-
-	if (got >= 0 && (size_t)got == bytes)
-		return 0;
-	return failure_set(
-		failure, EXIT_FILE, walk->file->path, got < 0 ? (int)-got : 0,
-		got < 0 ? "cannot read" : "shrank while it was read");
+		if (word < before ||
+		    (word == before &&
+		     record_compare(shape, record - shape->size, record) > 0))
+			return i;
+		before = word;
+	}
+	return count;
 }
 
 static int refuse_record(const struct input_file *file, uint64_t record,
@@ -184,30 +147,32 @@ static int refuse_record(const struct input_file *file, uint64_t record,
 }
 
 /* Look at records [first, end) of the file: 0; or -errno with *failure filled,
- * also if one of them is out of order. */
-static int walk_file(struct walk *walk, uint64_t first, uint64_t end,
-		     struct failure *failure)
+ * also if one of them is out of order.  Each read begins with the last record
+ * of the one before. */
+static int look_at_file(const struct run_index *index,
+			const struct input *input,
+			const struct input_file *file, uint64_t first,
+			uint64_t end, struct failure *failure)
 {
-	const struct record_shape *keys = &walk->index->key_shape;
-	uint32_t key_at = walk->index->shape.keys.begin - walk->skipped;
+	uint32_t size = index->shape.size, count, good;
+	uint64_t count_max = MAX(2, LOOK_BYTES / size);
+	uint8_t *records = malloc(count_max * size);
+	int error = records ? 0 : failure_no_memory(failure);
 
-	for (uint64_t at = first; at < end;) {
-		uint64_t count = MIN(end - at, walk->count_max);
-		int error = read_some(walk, at, count, failure);
-
+	for (uint64_t at = first; error == 0 && at + 1 < end; at += count - 1) {
+		count = (uint32_t)MIN(end - at, count_max);
+		error = input_read_at(
+			file, records,
+			input_offset(input, file, file->first_record + at),
+			(uint64_t)count * size, failure);
 		if (error)
-			return error;
-		for (uint64_t i = 0; i < count; i++, at++) {
-			const uint8_t *key =
-				walk->bytes + i * walk->stride + key_at;
-
-			if (at > first &&
-			    record_compare(keys, walk->before, key) > 0)
-				return refuse_record(walk->file, at, failure);
-			memcpy(walk->before, key, keys->size);
-		}
+			break;
+		good = count_ascending(&index->shape, records, count);
+		if (good < count)
+			error = refuse_record(file, at + good, failure);
 	}
-	return 0;
+	free(records);
+	return error;
 }
 
 static int refuse_changed(const struct input_file *file,
@@ -230,19 +195,18 @@ static int refuse_order(const struct run_index *index,
 	uint64_t back = MAX(1, LOOK_BACK_BYTES / index->shape.size);
 	uint64_t end = found->first_record + record + 1;
 	uint64_t first = end - MIN(end, back + 1);
-	struct walk walk;
-	int error = begin_walk(&walk, index, input, failure);
+	int error = 0;
 
-	for (walk.file = input->files; error == 0 && walk.file <= found;
-	     walk.file++) {
-		uint64_t begin = walk.file->first_record;
-		uint64_t until = MIN(end, begin + walk.file->record_count);
+	for (const struct input_file *file = input->files;
+	     error == 0 && file <= found; file++) {
+		uint64_t begin = file->first_record;
+		uint64_t until = MIN(end, begin + file->record_count);
 
 		if (until > first)
-			error = walk_file(&walk, MAX(first, begin) - begin,
-					  until - begin, failure);
+			error = look_at_file(index, input, file,
+					     MAX(first, begin) - begin,
+					     until - begin, failure);
 	}
-	end_walk(&walk);
 	return error ? error : refuse_changed(found, failure);
 }
 
@@ -274,25 +238,6 @@ int input_runs_check_keys(const struct run_index *index,
 		}
 	}
 	return 0;
-}
-
-/* How many records there are before the first that is out of order. */
-static uint32_t count_ascending(const struct record_shape *shape,
-				const uint8_t *records, uint32_t count)
-{
-	uint64_t before = record_key_word(shape, records, 0);
-
-	for (uint32_t i = 1; i < count; i++) {
-		const uint8_t *record = records + (size_t)i * shape->size;
-		uint64_t word = record_key_word(shape, record, 0);
-
-		if (word < before ||
-		    (word == before &&
-		     record_compare(shape, record - shape->size, record) > 0))
-			return i;
-		before = word;
-	}
-	return count;
 }
 
 int input_runs_check_block(const struct run_index *index,

@@ -199,16 +199,13 @@ static int place_file(struct input *input, struct input_file *file,
 	return 0;
 }
 
-static int read_fully(const struct input_file *file, uint8_t *target,
-		      uint64_t offset, uint64_t bytes, struct failure *failure);
-
 static int keep_header(struct input *input, struct failure *failure)
 {
 	input->header = malloc(input->header_bytes);
 	if (!input->header)
 		return failure_no_memory(failure);
-	return read_fully(&input->files[0], input->header, 0,
-			  input->header_bytes, failure);
+	return input_read_at(&input->files[0], input->header, 0,
+			     input->header_bytes, failure);
 }
 
 int input_open(struct input *input, const char *const *paths,
@@ -505,8 +502,8 @@ unsigned input_find_file(const struct input *input, uint64_t record)
 /* --- reading ---------------------------------------------------------------
  */
 
-static int read_fully(const struct input_file *file, uint8_t *target,
-		      uint64_t offset, uint64_t bytes, struct failure *failure)
+int input_read_at(const struct input_file *file, uint8_t *target,
+		  uint64_t offset, uint64_t bytes, struct failure *failure)
 {
 	ssize_t got = file_read_at(file->fd, target, bytes, offset);
 
@@ -514,15 +511,6 @@ static int read_fully(const struct input_file *file, uint8_t *target,
 		return refuse(file, failure, (int)-got, "cannot read");
 	return (uint64_t)got < bytes ? refuse(file, failure, 0, SIGBUS_SHRANK)
 				     : 0;
-}
-
-int input_read_plainly(const struct input *input, unsigned file,
-		       uint64_t offset, uint64_t bytes, struct failure *failure)
-{
-	const struct input_file *in = &input->files[file];
-
-	return read_fully(in, input_address(input, in, offset), offset, bytes,
-			  failure);
 }
 
 int64_t input_peek(const struct input *input, uint8_t *buffer, uint64_t count,
@@ -533,7 +521,7 @@ int64_t input_peek(const struct input *input, uint8_t *buffer, uint64_t count,
 	for (unsigned i = 0; i < input->file_count && done < count; i++) {
 		const struct input_file *file = &input->files[i];
 		uint64_t records = MIN(count - done, file->record_count);
-		int error = read_fully(
+		int error = input_read_at(
 			file, buffer + done * input->record_size,
 			input_offset(input, file, file->first_record),
 			records * input->record_size, failure);
@@ -569,9 +557,9 @@ static int peek_place(const struct input_file *file, uint32_t record_size,
 
 	while (count > 0) {
 		uint64_t here = MIN(count, MAX(PEEK_BYTES / record_size, 1));
-		int error =
-			read_fully(file, bytes, offset,
-				   (here - 1) * record_size + width, failure);
+		int error = input_read_at(file, bytes, offset,
+					  (here - 1) * record_size + width,
+					  failure);
 
 		if (error)
 			return error;

@@ -161,6 +161,11 @@ void input_forget(const struct input *input, unsigned part, unsigned parts);
 /* "buffered", "mmap", "direct", "auto" */
 const char *input_mode_name(enum input_mode mode);
 
+/* Read bytes of a file, by pread(2).  0, or -errno with *failure filled, also
+ * if the file ends too early. */
+int input_read_at(const struct input_file *file, uint8_t *target,
+		  uint64_t offset, uint64_t bytes, struct failure *failure);
+
 /*
  * Copy up to count records from the beginning of the input to buffer, by plain
  * reads, to find out what kind of keys they have.  Returns how many there were,
@@ -238,11 +243,5 @@ static inline uint8_t *input_address(const struct input *input,
 	return input->base + file->first_slot * input->record_size + offset -
 	       input->header_bytes;
 }
-
-/* Read bytes of a file to their place, by pread(2).  0, or -errno with *failure
- * filled, also if the file ends too early. */
-int input_read_plainly(const struct input *input, unsigned file,
-		       uint64_t offset, uint64_t bytes,
-		       struct failure *failure);
 
 #endif /* INPUT_H */

@@ -218,13 +218,13 @@ static int64_t read_some(struct input_reader *reader, uint64_t records,
 			 struct failure *failure)
 {
 	const struct input *input = reader->input;
-	uint64_t offset = input_offset(input, &input->files[reader->file],
-				       reader->next_record);
+	const struct input_file *file = &input->files[reader->file];
+	uint64_t offset = input_offset(input, file, reader->next_record);
 	int error;
 
 	records = MIN(records, MAX(READ_BYTES / input->record_size, 1u));
-	error = input_read_plainly(input, reader->file, offset,
-				   records * input->record_size, failure);
+	error = input_read_at(file, input_address(input, file, offset), offset,
+			      records * input->record_size, failure);
 	return error ? error : (int64_t)records;
 }
 
