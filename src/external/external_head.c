@@ -109,13 +109,6 @@ bool external_bound_by_runs(struct external *external)
 
 /* --- records that are kept ------------------------------------------------ */
 
-static int next_run(struct source_reader *reader, struct source_run *run,
-		    struct failure *failure)
-{
-	(void)failure;
-	return source_walk_next(reader, run);
-}
-
 /* Put the entries of all records that are kept into buckets. */
 static bool partition(struct external *external)
 {
@@ -124,7 +117,7 @@ static bool partition(struct external *external)
 	const struct bucketing_config config = { .source = &head->source };
 	static const struct source_ops operations = {
 		.open = source_walk_open,
-		.next = next_run,
+		.next = source_walk_next,
 		.share = source_walk_share,
 		.record = source_walk_record,
 	};

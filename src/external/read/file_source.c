@@ -119,7 +119,7 @@ static int next_run(struct source_reader *reader, struct source_run *run,
 	uint8_t *target;
 
 	if (walk->is_resident)
-		return source_walk_next(reader, run);
+		return source_walk_next(reader, run, failure);
 	if (walk->record_count == 0)
 		return 0;
 	if (own->unit_records == 0) {

@@ -302,7 +302,7 @@ static int next_run(struct source_reader *reader, struct source_run *run,
 	int ret;
 
 	if (source_walk_of(reader)->is_resident)
-		return source_walk_next(reader, run);
+		return source_walk_next(reader, run, failure);
 	stage_pause(reader->clock);
 	pthread_mutex_lock(&streams->lock);
 	ret = take_run(streams, run, failure);

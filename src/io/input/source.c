@@ -17,11 +17,13 @@ int source_walk_open(struct source_reader *reader, uint64_t first_record,
 	return 0;
 }
 
-int source_walk_next(struct source_reader *reader, struct source_run *run)
+int source_walk_next(struct source_reader *reader, struct source_run *run,
+		     struct failure *failure)
 {
 	const struct source *source = reader->source;
 	struct source_walk *walk = source_walk_of(reader);
 
+	(void)failure;
 	*run = (struct source_run){
 		.slot = walk->slot,
 		.record_count = walk->record_count,

@@ -97,7 +97,8 @@ int source_walk_open(struct source_reader *reader, uint64_t first_record,
 
 /* Hand out all that are left as one run; the reader walks over resident
  * records.  1 with *run filled, or 0: none is left. */
-int source_walk_next(struct source_reader *reader, struct source_run *run);
+int source_walk_next(struct source_reader *reader, struct source_run *run,
+		     struct failure *failure);
 
 /* Shares differ by one record at most. */
 void source_walk_share(const struct source *source, unsigned worker,
