@@ -38,26 +38,29 @@ static void read_keys(void *context, unsigned worker)
 	external_good(external, error, &failure);
 }
 
+/* Index the inputs, and read the key of each block. */
+static bool find_keys(struct external *external)
+{
+	struct failure failure;
+	int error = input_runs_add(&external->runs.index,
+				   &external->reading.input, &failure);
+
+	if (!external_good(external, error, &failure))
+		return false;
+	thread_pool_run(&external->reading.readers, read_keys, external);
+	if (first_failure_stops(&external->failure))
+		return false;
+	error = input_runs_check_keys(&external->runs.index,
+				      &external->reading.input, &failure);
+	return external_good(external, error, &failure);
+}
+
 bool external_index_inputs(struct external *external)
 {
-	const struct input *input = &external->reading.input;
-	struct run_index *index = &external->runs.index;
-	struct failure failure;
 	bool good;
-	int error;
 
 	external_begin_pass(external, EXTERNAL_RUNS);
-	error = input_runs_add(index, input, &failure);
-	good = external_good(external, error, &failure);
-	if (good) {
-		thread_pool_run(&external->reading.readers, read_keys,
-				external);
-		good = !first_failure_stops(&external->failure);
-	}
-	if (good) {
-		error = input_runs_check_keys(index, input, &failure);
-		good = external_good(external, error, &failure);
-	}
+	good = find_keys(external);
 	external_end_pass(external);
 	return good;
 }
