@@ -302,11 +302,10 @@ void cluster_output_find_file(struct cluster *cluster);
 /* Only the first records of the whole order are wanted: from how many each rank
  * has to how many each writes.  Returns our own. */
 uint64_t cluster_output_head(const struct cluster *cluster, uint64_t *shares);
-/* Open the output for record_count records.  shares: if ranks write files
- * together, how many of the sorted records each rank has. */
 /* The rank gives an output its name, which has a header, and reads no input. */
 bool cluster_output_lacks_header(const struct cluster *cluster);
-
+/* Open the output for record_count records.  shares: if ranks write files
+ * together, how many of the sorted records each rank has. */
 int cluster_output_open(struct cluster *cluster, const uint64_t *shares,
 			uint64_t record_count, struct failure *failure);
 /* Called before the first chunk, or when all are written: there are fewer

@@ -250,6 +250,7 @@ bool external_run_merge(struct external *external, pipeline_fill_fn *fill,
 
 /* In place of pass 1, if the input files are in order: index them as runs. */
 bool external_index_inputs(struct external *external);
+
 /* --- external_head.c ------------------------------------------------------ */
 
 /* Before pass 1: take a batch of the pipeline for the records that are wanted,

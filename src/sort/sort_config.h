@@ -20,7 +20,6 @@ enum unique_kind {
 	UNIQUE_NO, /* all */
 	UNIQUE_FIRST,
 	UNIQUE_LAST,
-	UNIQUE_KINDS,
 };
 
 struct sorter_config {

@@ -119,8 +119,7 @@ static const char *describe_way(enum external_way way)
 }
 
 static void print_plan(const struct external_config *config,
-		       const struct external_explanation *explanation,
-		       uint64_t header_bytes)
+		       const struct external_explanation *explanation)
 {
 	const struct external_plan *plan = &explanation->plan;
 	const struct external_request *request = &explanation->request;
@@ -130,7 +129,7 @@ static void print_plan(const struct external_config *config,
 
 	print_size(request->ranks.rank_count, explanation->whole_records,
 		   request->record_count, sorter_input_size(config->sort),
-		   header_bytes);
+		   config->sort->header_bytes);
 	if (config->sort->widening.bytes > 0)
 		printf("          to each of them %u bytes are appended\n",
 		       config->sort->widening.bytes);
@@ -331,7 +330,7 @@ static void print_external(const struct external_config *config,
 {
 	char refusal[FAILURE_TEXT_BYTES];
 
-	print_plan(config, explanation, config->sort->header_bytes);
+	print_plan(config, explanation);
 	print_in_memory(result);
 	if (explanation->plan.way == EXTERNAL_BY_RUNS)
 		print_scratch(config, explanation);
