@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -102,19 +101,12 @@ static int open_next(struct stream_source *streams, struct failure *failure)
 /* The caller holds the lock. */
 static int close_ended(struct stream_source *streams, struct failure *failure)
 {
-	uint32_t record_size = streams->input_size;
-
 	close(streams->fd);
 	streams->fd = -1;
-	if (streams->bytes % record_size == 0)
+	if (streams->bytes % streams->layout.record_size == 0)
 		return 0;
-	return failure_set(failure, EXIT_FILE, streams->name, 0,
-			   "%" PRIu64 " bytes%s are not a whole number of "
-			   "%" PRIu32 "-byte records%s" INPUT_PARTIAL_HINT,
-			   streams->bytes,
-			   streams->header_bytes > 0 ? " behind the header"
-						     : "",
-			   record_size, record_size_note(record_size));
+	return input_refuse_partial(streams->name, streams->bytes,
+				    &streams->layout, NULL, failure);
 }
 
 /* --- reading, with the lock held ------------------------------------------ */
@@ -146,23 +138,22 @@ static ssize_t read_some(struct stream_source *streams, uint8_t *target,
 static int skip_header(struct stream_source *streams, uint8_t *target,
 		       uint64_t bytes, struct failure *failure)
 {
+	uint64_t header_bytes = streams->layout.header_bytes;
 	bool is_first = streams->next_path == 1;
 	uint64_t done = 0;
 
-	while (done < streams->header_bytes) {
-		ssize_t got = read_some(
-			streams, target,
-			MIN(bytes, streams->header_bytes - done), failure);
+	while (done < header_bytes) {
+		ssize_t got =
+			read_some(streams, target,
+				  MIN(bytes, header_bytes - done), failure);
 
 		if (got < 0)
 			return (int)got;
 		if (got == 0 && first_failure_stops(streams->failure))
 			return 0;
 		if (got == 0)
-			return failure_set(failure, EXIT_FILE, streams->name, 0,
-					   "%" PRIu64 " bytes are fewer than "
-					   "the %" PRIu64 " of --header",
-					   done, streams->header_bytes);
+			return input_refuse_header(streams->name, done,
+						   header_bytes, failure);
 		if (streams->header && is_first)
 			memcpy(streams->header + done, target, (size_t)got);
 		done += (uint64_t)got;
@@ -211,7 +202,7 @@ static int64_t widen(const struct stream_source *streams,
 	if (error)
 		return error;
 	if (streams->widening->bytes > 0)
-		widening_copy(streams->widening, streams->input_size,
+		widening_copy(streams->widening, streams->layout.record_size,
 			      source->base + streams->batch_records *
 						     source->record_size,
 			      records, count, number);
@@ -229,7 +220,7 @@ static int64_t read_unit(struct stream_source *streams, struct failure *failure)
 	uint8_t *target = source->base +
 			  streams->batch_records * source->record_size +
 			  count * streams->widening->bytes;
-	uint64_t bytes = count * streams->input_size;
+	uint64_t bytes = count * streams->layout.record_size;
 	int64_t got = 0;
 
 	while (got == 0 && count > 0 &&
@@ -253,7 +244,8 @@ static int64_t read_unit(struct stream_source *streams, struct failure *failure)
 	}
 	return got <= 0 ? got
 			: widen(streams, target,
-				(uint64_t)got / streams->input_size, failure);
+				(uint64_t)got / streams->layout.record_size,
+				failure);
 }
 
 /* The same as read_unit(), counted. */
@@ -336,11 +328,10 @@ int stream_source_open(struct stream_source *streams, const char *const *paths,
 			.context = streams,
 			.record_size = layout->record_size + widening->bytes,
 		},
-		.input_size = layout->record_size,
+		.layout = *layout,
 		.widening = widening,
 		.paths = paths,
 		.path_count = path_count,
-		.header_bytes = layout->header_bytes,
 		.unit_records = MAX(1, UNIT_BYTES / layout->record_size),
 		.failure = run_failure,
 		.fd = -1,

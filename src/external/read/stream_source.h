@@ -28,11 +28,9 @@ struct stream_source {
 	struct source source; /* of the current batch's records */
 	const char *const *paths;
 	unsigned path_count;
-	uint64_t header_bytes; /* of each */
-	uint8_t *header;       /* owned: of the first; NULL: it is not kept */
-	/* Bytes of a record as it comes, and what is appended to it. */
-	uint32_t input_size;
-	const struct widening *widening;
+	struct input_layout layout; /* of each */
+	uint8_t *header; /* owned: of the first; NULL: it is not kept */
+	const struct widening *widening; /* what is appended to records */
 	uint64_t unit_records;
 	/* The run has failed elsewhere: reading ends. */
 	const struct first_failure *failure;

@@ -130,31 +130,48 @@ static int refuse_npy(const struct input_file *file, struct failure *failure)
 					: 12 + (uint64_t)load_le32(head + 8));
 }
 
+int input_refuse_header(const char *path, uint64_t bytes, uint64_t header_bytes,
+			struct failure *failure)
+{
+	return failure_set(failure, EXIT_FILE, path, 0,
+			   "%" PRIu64 " bytes are fewer than the %" PRIu64
+			   " of --header",
+			   bytes, header_bytes);
+}
+
+int input_refuse_partial(const char *path, uint64_t bytes,
+			 const struct input_layout *layout, const char *hint,
+			 struct failure *failure)
+{
+	return failure_set(
+		failure, EXIT_FILE, path, 0,
+		"%" PRIu64 " bytes%s are not a whole number of %" PRIu32
+		"-byte records%s: %s",
+		bytes, layout->header_bytes > 0 ? " behind the header" : "",
+		layout->record_size, record_size_note(layout->record_size),
+		hint ? hint
+		     : "is there a header (--header), or another "
+		       "--record-size?");
+}
+
 static int count_records(struct input_file *file,
 			 const struct input_layout *layout,
 			 struct failure *failure)
 {
-	uint32_t record_size = layout->record_size;
 	uint64_t bytes = file->size_bytes - layout->header_bytes;
 
 	if (file->size_bytes < layout->header_bytes)
-		return failure_set(failure, EXIT_FILE, file->path, 0,
-				   "%" PRIu64
-				   " bytes are fewer than the %" PRIu64
-				   " of --header",
-				   file->size_bytes, layout->header_bytes);
-	file->record_count = bytes / record_size;
-	if (bytes % record_size == 0)
+		return input_refuse_header(file->path, file->size_bytes,
+					   layout->header_bytes, failure);
+	file->record_count = bytes / layout->record_size;
+	if (bytes % layout->record_size == 0)
 		return 0;
-	return failure_set(
-		failure, EXIT_FILE, file->path, 0,
-		"%" PRIu64 " bytes%s are not a whole number of %" PRIu32
-		"-byte records%s%s",
-		bytes, layout->header_bytes > 0 ? " behind the header" : "",
-		record_size, record_size_note(record_size),
+	return input_refuse_partial(
+		file->path, bytes, layout,
 		file->is_device && layout->device_bytes == 0
-			? ": how many are, --device-bytes says"
-			: INPUT_PARTIAL_HINT);
+			? "how many are, --device-bytes says"
+			: NULL,
+		failure);
 }
 
 static int open_file(struct input_file *file, const struct input_layout *layout,

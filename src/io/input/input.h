@@ -49,10 +49,6 @@ struct input_layout {
 	bool refuses_npy;
 };
 
-/* Ends the message about a file that has no whole number of records. */
-#define INPUT_PARTIAL_HINT                                                     \
-	": is there a header (--header), or another --record-size?"
-
 /* Headers that are kept are in memory. */
 #define INPUT_HEADER_KEPT_MAX ((uint64_t)16 << 20)
 
@@ -106,6 +102,15 @@ struct input {
 int input_open(struct input *input, const char *const *paths,
 	       unsigned path_count, const struct input_layout *layout,
 	       enum input_mode mode, struct failure *failure);
+
+/* The message about a file that has fewer bytes than a header; and about one
+ * whose bytes behind it are no whole number of records.  hint: why, if it is
+ * known; else NULL.  -EINVAL with *failure filled. */
+int input_refuse_header(const char *path, uint64_t bytes, uint64_t header_bytes,
+			struct failure *failure);
+int input_refuse_partial(const char *path, uint64_t bytes,
+			 const struct input_layout *layout, const char *hint,
+			 struct failure *failure);
 
 /* Decide what AUTO means for these files (looks at the page cache). */
 void input_choose(struct input *input);

@@ -51,15 +51,6 @@ static void open_stream(struct part *part)
 	pipe_widen(part->fd);
 }
 
-static int lacks_header(const struct part *part, uint64_t bytes,
-			struct failure *failure)
-{
-	return failure_set(failure, EXIT_FILE, part->path, 0,
-			   "%llu bytes are fewer than the %llu of --header",
-			   (unsigned long long)bytes,
-			   (unsigned long long)part->header_bytes);
-}
-
 static int open_bytes(struct part *part, uint64_t size_bytes,
 		      uint32_t record_size, struct failure *failure)
 {
@@ -67,14 +58,16 @@ static int open_bytes(struct part *part, uint64_t size_bytes,
 	ssize_t n;
 
 	if (size_bytes < part->header_bytes)
-		return lacks_header(part, size_bytes, failure);
+		return input_refuse_header(part->path, size_bytes,
+					   part->header_bytes, failure);
 	if (part->header) {
 		n = file_read_at(part->fd, part->header, part->header_bytes, 0);
 		if (n < 0)
 			return part_failed(part, (int)-n, "cannot read",
 					   failure);
 		if ((uint64_t)n < part->header_bytes)
-			return lacks_header(part, (uint64_t)n, failure);
+			return input_refuse_header(part->path, (uint64_t)n,
+						   part->header_bytes, failure);
 	}
 	part->record_count = record_bytes / record_size;
 	part->fragment_bytes = record_bytes % record_size;
@@ -123,7 +116,7 @@ static int allocate(struct part *part, uint32_t record_size,
 }
 
 int part_open(struct part *part, const char *path, bool is_input,
-	      const struct part_layout *layout, struct failure *failure)
+	      const struct input_layout *layout, struct failure *failure)
 {
 	uint32_t record_size = layout->record_size;
 	uint64_t device_bytes = layout->device_bytes;
@@ -216,7 +209,8 @@ static int skip_header(struct part *part, uint8_t *piece, size_t piece_bytes,
 			return part_failed(part, (int)-n, "cannot read",
 					   failure);
 		if (n == 0)
-			return lacks_header(part, done, failure);
+			return input_refuse_header(part->path, done,
+						   part->header_bytes, failure);
 		if (part->header)
 			memcpy(part->header + done, piece, (size_t)n);
 		done += (uint64_t)n;

@@ -17,6 +17,7 @@
 
 #include "base/base.h"
 #include "base/failure.h"
+#include "io/input/input.h"
 
 /* What the threads share that read one stream. */
 struct part_stream {
@@ -44,20 +45,11 @@ struct part {
 	struct part_stream stream;
 };
 
-/* Where the records of a part lie. */
-struct part_layout {
-	uint32_t record_size;
-	/* Of a block device, the first device_bytes are the part, with its
-	 * header; 0: all.  Standard input can't be cut so. */
-	uint64_t device_bytes;
-	uint64_t header_bytes;
-	bool keeps_header; /* a stream's is there when its records are */
-};
-
-/* Open it; the end of the process closes it and frees what it holds.  0 or
- * -errno with *failure filled. */
+/* Open it; the end of the process closes it and frees what it holds.  A header
+ * that is kept of a stream is there when its records are.  Standard input can't
+ * be cut to device_bytes.  0 or -errno with *failure filled. */
 int part_open(struct part *part, const char *path, bool is_input,
-	      const struct part_layout *layout, struct failure *failure);
+	      const struct input_layout *layout, struct failure *failure);
 
 /* What part_read() needs beside the bytes that it reads: pages at both ends. */
 #define PART_WINDOW_EXTRA_BYTES ((size_t)2 * PAGE_BYTES)

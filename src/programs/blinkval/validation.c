@@ -58,7 +58,7 @@ static int parts_add(struct parts *parts, const char *path, bool is_input,
 		     struct failure *failure)
 {
 	struct part *part = &parts->parts[parts->count++];
-	const struct part_layout layout = {
+	const struct input_layout layout = {
 		.record_size = request->shape.size,
 		.device_bytes = request->device_bytes,
 		.header_bytes = is_input || !request->drops_header
