@@ -257,3 +257,9 @@ void format_add_number(struct format_line *line, uint64_t number)
 
 	format_add(line, format_u128(digits, number));
 }
+
+void format_add_percent(struct format_line *line, double part)
+{
+	format_add_number(line, (uint64_t)(100 * part + 0.5));
+	format_add(line, "%");
+}

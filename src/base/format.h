@@ -78,5 +78,7 @@ struct format_line {
 
 void format_add(struct format_line *line, const char *text);
 void format_add_number(struct format_line *line, uint64_t number);
+/* "45%" of 0.454 */
+void format_add_percent(struct format_line *line, double part);
 
 #endif /* FORMAT_H */

@@ -189,15 +189,11 @@ void external_report_json(const struct external_result *result)
 static void add_moved(struct format_line *line,
 		      const struct external_progress *progress)
 {
-	double part = (double)progress->moved_bytes /
-		      (double)MAX(1, progress->total_bytes);
-
-	if (progress->total_bytes == 0) {
+	if (progress->total_bytes == 0)
 		progress_add_done(line, progress->moved_bytes, 0);
-		return;
-	}
-	format_add_number(line, (uint64_t)(100 * part + 0.5));
-	format_add(line, "%");
+	else
+		format_add_percent(line, (double)progress->moved_bytes /
+						 (double)progress->total_bytes);
 }
 
 void external_report_answer(const struct external_progress *progress,

@@ -70,13 +70,6 @@ static void draw(const char *text, uint64_t begin_ns, uint64_t now_ns)
 	}
 }
 
-/* "45%" */
-static void add_percent(struct format_line *line, double part)
-{
-	format_add_number(line, (uint64_t)(100 * part + 0.5));
-	format_add(line, "%");
-}
-
 void rank_report_progress(void *context, const struct external_progress *ranks,
 			  unsigned rank_count)
 {
@@ -94,19 +87,19 @@ void rank_report_progress(void *context, const struct external_progress *ranks,
 	format_add(&line, "blinksort: ");
 	format_add(&line, external_pass_name(whole.pass));
 	format_add(&line, " ");
-	add_percent(&line,
-		    (double)whole.moved_bytes / (double)whole.total_bytes);
+	format_add_percent(&line, (double)whole.moved_bytes /
+					  (double)whole.total_bytes);
 	format_add(&line, ", ");
 	progress_add_rate(&line, &state, whole.moved_bytes, whole.total_bytes,
 			  now_ns);
 	format_add(&line, "; last: rank ");
 	format_add_number(&line, whole.last);
 	format_add(&line, ", ");
-	add_percent(&line, part_of(last));
+	format_add_percent(&line, part_of(last));
 	format_add(&line, waits_for_disk ? ", disk " : ", memory ");
-	add_percent(&line,
-		    MAX(last->wait_disk_percent, last->wait_memory_percent) /
-			    100.0);
+	format_add_percent(
+		&line, MAX(last->wait_disk_percent, last->wait_memory_percent) /
+			       100.0);
 	draw(line.text, state.begin_ns, now_ns);
 }
 
