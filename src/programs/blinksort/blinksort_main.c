@@ -163,28 +163,14 @@ static int take_kernel(struct options *options, struct failure *failure)
 	return 0;
 }
 
-static int take_unique(struct options *options, struct failure *failure)
-{
-	static const char *const names[] = { "first", "last" };
-	unsigned choice = 0;
-	int ret = 0;
-
-	if (options->reader.value)
-		ret = options_choice(&options->reader, names, ARRAY_LEN(names),
-				     &choice, failure);
-	options->config.unique = choice == 1 ? UNIQUE_LAST : UNIQUE_FIRST;
-	return ret;
-}
-
 static int take_numbers(struct options *options, struct failure *failure)
 {
 	static const char *const names[] = { "u32", "u64" };
-	static const uint32_t bytes[] = { 4, 8 };
 	unsigned choice = 0;
 	int ret = options_choice(&options->reader, names, ARRAY_LEN(names),
 				 &choice, failure);
 
-	options->config.widening.number_bytes = bytes[choice];
+	options->config.widening.number_bytes = 4u << choice;
 	return ret;
 }
 
@@ -261,7 +247,7 @@ static int take_option(void *context, int id, struct failure *failure)
 	case OPTION_NUMBERS:
 		return take_numbers(options, failure);
 	case OPTION_UNIQUE:
-		return take_unique(options, failure);
+		return shape_options_unique(reader, &config->unique, failure);
 	case OPTION_THREADS:
 		return options_number_32(reader, 1, THREAD_POOL_WORKERS_MAX,
 					 &config->threads, failure);

@@ -67,6 +67,20 @@ int shape_options_header(struct options_reader *reader, uint64_t *header_bytes,
 		     : 0;
 }
 
+int shape_options_unique(struct options_reader *reader,
+			 enum unique_kind *unique, struct failure *failure)
+{
+	static const char *const names[] = { "first", "last" };
+	unsigned choice = 0;
+	int error = 0;
+
+	if (reader->value)
+		error = options_choice(reader, names, ARRAY_LEN(names), &choice,
+				       failure);
+	*unique = choice == 0 ? UNIQUE_FIRST : UNIQUE_LAST;
+	return error;
+}
+
 /* The keys are those of the record so far. */
 static int widen(struct record_shape *shape, struct widening *widening,
 		 struct failure *failure)

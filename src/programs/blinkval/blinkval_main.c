@@ -26,7 +26,7 @@ struct options {
 	struct options_reader reader;
 	bool quiet;
 	bool of_summaries;
-	bool is_unique;
+	enum unique_kind unique;
 	bool is_unordered; /* the only key is random */
 	struct widening widening;
 	bool has_default_size, has_default_key;
@@ -138,7 +138,7 @@ static int validate_summaries(const struct options *options,
 static bool has_unwanted_duplicates(const struct options *options,
 				    const struct tally *tally)
 {
-	return options->is_unique && tally->duplicate_count > 0;
+	return options->unique && tally->duplicate_count > 0;
 }
 
 static bool has_too_many(const struct options *options,
@@ -475,8 +475,6 @@ static int take_option(void *context, int id, struct failure *failure)
 	struct options *options = context;
 	struct options_reader *reader = &options->reader;
 	struct validation_request *files = &options->files;
-	static const char *const which[] = { "first", "last" };
-	unsigned ignored;
 
 	switch (id) {
 	case OPTION_DEVICE_BYTES:
@@ -495,10 +493,7 @@ static int take_option(void *context, int id, struct failure *failure)
 		return options_number(reader, 1, INT64_MAX,
 				      &files->head_records, failure);
 	case OPTION_UNIQUE:
-		return reader->value
-			       ? options_choice(reader, which, ARRAY_LEN(which),
-						&ignored, failure)
-			       : 0;
+		return shape_options_unique(reader, &options->unique, failure);
 	case OPTION_AGAINST:
 		files->input_paths[files->input_count++] = reader->value;
 		return 0;
@@ -515,6 +510,7 @@ static int check_summaries(struct options *options, struct failure *failure)
 {
 	struct options_reader *reader = &options->reader;
 	bool is_given = options->of_summaries || options->summary_path;
+	const char *refusal = NULL;
 
 	if (is_given && !record_shape_is_benchmark(&options->files.shape))
 		return options_refuse_entry(
@@ -523,18 +519,14 @@ static int check_summaries(struct options *options, struct failure *failure)
 					      : OPTION_SUMMARY,
 			failure, "only for records of 100 bytes by --key=0:10");
 	if (options->of_summaries && options->files.input_count > 0)
-		return options_refuse_entry(reader, OPTION_OF_SUMMARIES,
-					    failure,
-					    "not together with --against");
-	if (options->of_summaries && options->files.header_bytes > 0)
-		return options_refuse_entry(reader, OPTION_OF_SUMMARIES,
-					    failure,
-					    "not together with --header");
-	if (options->of_summaries && options->files.device_bytes > 0)
-		return options_refuse_entry(reader, OPTION_OF_SUMMARIES,
-					    failure,
-					    "not together with --device-bytes");
-	return 0;
+		refusal = "not together with --against";
+	else if (options->of_summaries && options->files.header_bytes > 0)
+		refusal = "not together with --header";
+	else if (options->of_summaries && options->files.device_bytes > 0)
+		refusal = "not together with --device-bytes";
+	return refusal ? options_refuse_entry(reader, OPTION_OF_SUMMARIES,
+					      failure, refusal)
+		       : 0;
 }
 
 /* "-" may be given once: what has been read is gone. */
@@ -578,7 +570,7 @@ static int check_random(struct options *options, struct failure *failure)
 				options->files.shape.keys.field_count == 0;
 	widening->is_random = false;
 	if (!options->is_unordered ||
-	    (options->files.input_count > 0 && !options->is_unique &&
+	    (options->files.input_count > 0 && !options->unique &&
 	     options->files.head_records == 0 && !options->summary_path))
 		return 0;
 	return options_refuse_entry(
@@ -593,13 +585,12 @@ static int complete_options(struct options *options, struct failure *failure)
 
 	options->quiet = options_given(reader, OPTION_QUIET);
 	options->of_summaries = options_given(reader, OPTION_OF_SUMMARIES);
-	options->is_unique = options_given(reader, OPTION_UNIQUE);
 	options->has_default_size = !options_given(reader, OPTION_RECORD_SIZE);
 	options->has_default_key = !options_given(reader, OPTION_KEY);
 	options->summary_path = options_value(reader, OPTION_SUMMARY);
 	options->files.paths = reader->operands;
 	options->files.path_count = reader->operand_count;
-	if (options->is_unique && options->files.head_records > 0 &&
+	if (options->unique && options->files.head_records > 0 &&
 	    options->files.input_count > 0)
 		return options_refuse_entry(
 			reader, OPTION_HEAD, failure,
