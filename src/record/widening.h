@@ -7,7 +7,7 @@
  * that they go wherever the record goes:
  *
  *      8 bytes   the record's number, little endian, if numbers are written
- *      8 bytes   a mix of the number and the seed, big endian, if a key is random
+ *      8 bytes   a mix of number and seed, big endian, if a key is random
  *
  * The shape of a sort's records is that of the wide ones.  Of these the output
  * gets the record, or its number.
