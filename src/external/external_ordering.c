@@ -145,8 +145,9 @@ bool external_order(struct external *external, struct batch *batch,
 	const struct sorter_config *sort = external->config->sort;
 	struct sink *sink = sink_of(external, run);
 	struct order_pass pass = { .external = external, .run = run };
-	struct record_slice written = { 0, external->request.shape.size };
-	struct orderer_config config = {
+	const struct record_slice whole = { 0, external->request.shape.size };
+	const struct record_slice written = run ? whole : sorter_written(sort);
+	const struct orderer_config config = {
 		.index_bits = batch->plan.index_bits,
 		.base = batch->records,
 		.sums_up = !run && sort->checksum,
@@ -158,13 +159,11 @@ bool external_order(struct external *external, struct batch *batch,
 		.first_record = run ? 0 : ordering->next_record,
 		.record_count = batch->record_count,
 		.sink = sink,
+		.written = written,
+		.chunk_entries =
+			plan_chunk_entries(sink->chunk_bytes, written.bytes),
 	};
 
-	if (!run)
-		written = sorter_written(sort);
-	config.written = written;
-	config.chunk_entries =
-		plan_chunk_entries(sink->chunk_bytes, written.bytes);
 	if (run && !sort->unique)
 		run_sink_begin(
 			run, sorter_config_written(sort, batch->record_count));
