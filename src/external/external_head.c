@@ -35,8 +35,6 @@ void external_begin_head(struct external *external)
 
 	if (wanted(external) == 0)
 		return;
-	atomic_store_explicit(&head->word_max, UINT64_MAX,
-			      memory_order_relaxed);
 	if (external->plan.keeps_head)
 		head->batch = pipeline_take(&external->pipeline.free);
 }
