@@ -31,8 +31,12 @@ case_copy_fails()
 {
 	expect_status 3 "$COPY" missing out 2>err
 	expect_match '^bench_copy: missing: No such file' err
-	expect_status 2 "$COPY" in 2>err
+	expect_status 2 "$COPY" 2>err
 	expect_match '^usage: ' err
+	# It only reads.
+	head -c 5000001 /dev/urandom >in
+	"$COPY" in
+	expect_folder . err in
 }
 
 # copy_with ERRNO NTH: of the calls of the kernel that wait, this one fails

@@ -121,6 +121,22 @@ case_spill()
 	[ "${spilled##* }" -lt 20000000 ] || fail "$spilled"
 }
 
+# As many as there are, and more: all are wanted.
+case_all()
+{
+	local n
+
+	make_input uniform 700000 "$SEED"
+	for n in 700000 700001 9223372036854775807; do
+		expect_sorted in -o out "${KEYS[@]}" --head="$n" --io=direct \
+			-S 14M
+		cmp -s out sorted || fail "--head=$n"
+		# shellcheck disable=SC2002 # a pipe is wanted
+		cat in | "$BIN/blinksort" - -o - "${KEYS[@]}" --head="$n" \
+			-S 14M | cmp - sorted || fail "pipe, --head=$n"
+	done
+}
+
 # Large records, of which only the keys are read first.
 case_keys()
 {
@@ -332,6 +348,7 @@ for shape in uniform zipf few-distinct; do
 	check "unique_$shape" case_unique "$shape"
 done
 check spill case_spill
+check all case_all
 check keys case_keys
 check counted case_counted
 check nothing case_nothing
