@@ -68,9 +68,9 @@ static bool next_key(void *context, struct read_extent *extent)
 	if (reader->ahead == reader->end)
 		return false;
 	run = run_index_find(index->runs, index->run_count, reader->ahead);
-	*extent = run_block_extent(&index->runs[run],
-				   &index->blocks[reader->ahead++], NULL,
-				   index->key_shape.size);
+	*extent = run_file_extent(index->runs[run].file,
+				  &index->blocks[reader->ahead++],
+				  index->key_shape.size);
 	extent->offset_bytes += index->shape.keys.begin;
 	return true;
 }

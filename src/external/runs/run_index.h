@@ -157,24 +157,32 @@ static inline bool run_block_follows(const struct run_block *block,
 	       block->offset_bytes == first->offset_bytes + length;
 }
 
-/* Where `length` bytes lie that begin with the block; those of a file need no
- * scratch. */
+/* Where `length` bytes lie that begin with the block, of a run that is an input
+ * file. */
+static inline struct read_extent run_file_extent(const struct input_file *file,
+						 const struct run_block *first,
+						 uint32_t length)
+{
+	return (struct read_extent){
+		.direct_fd = file->direct_fd,
+		.plain_fd = file->fd,
+		.offset_bytes = first->offset_bytes,
+		.length_bytes = length,
+		.path = file->path,
+	};
+}
+
+/* The same of any run. */
 static inline struct read_extent run_block_extent(const struct run *run,
 						  const struct run_block *first,
 						  const struct scratch *scratch,
 						  uint32_t length)
 {
-	const struct scratch_directory *directory;
+	const struct scratch_directory *directory =
+		&scratch->directories[first->directory];
 
 	if (run->file)
-		return (struct read_extent){
-			.direct_fd = run->file->direct_fd,
-			.plain_fd = run->file->fd,
-			.offset_bytes = first->offset_bytes,
-			.length_bytes = length,
-			.path = run->file->path,
-		};
-	directory = &scratch->directories[first->directory];
+		return run_file_extent(run->file, first, length);
 	return (struct read_extent){
 		.direct_fd = directory->is_direct
 				     ? scratch_fd(scratch, first->directory)
