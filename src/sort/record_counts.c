@@ -295,7 +295,7 @@ static void copy_chunk(const struct record_counts *counts,
 {
 	uint32_t record_size = counts->shape.size;
 	uint64_t first = chunk->first_record, end = chunk->end_record;
-	uint8_t cut[2];
+	uint8_t cut[2] = { 0 };
 
 	if (chunk->begin_byte % record_size != 0) {
 		record_counts_copy(counts, first++, 1, cut);
