@@ -177,7 +177,8 @@ static void open_sink(int fd)
 	assert_int_equal(dup2(fd, STDOUT_FILENO), STDOUT_FILENO);
 	close(fd);
 	stream_sink_init(&sink, "-", memory, slots, CHUNK_BYTES);
-	assert_int_equal(stream_sink_open(&sink, UINT64_MAX, &failure), 0);
+	assert_int_equal(stream_sink_open(&sink, UINT64_MAX, NULL, 0, &failure),
+			 0);
 }
 
 /* Its descriptor was standard output. */
@@ -277,7 +278,8 @@ static void fifo_is_a_stream(void **state)
 	begin_reader(open(fifo, O_RDONLY | O_NONBLOCK), UINT64_MAX, false);
 	pthread_join(reader.thread, NULL); /* no writer: it is at the end */
 	begin_reader(open(fifo, O_RDWR), 10 * CHUNK_BYTES, false);
-	assert_int_equal(stream_sink_open(&sink, UINT64_MAX, &failure), 0);
+	assert_int_equal(stream_sink_open(&sink, UINT64_MAX, NULL, 0, &failure),
+			 0);
 	write_range(0, 10 * CHUNK_BYTES);
 	pthread_join(reader.thread, NULL);
 	assert_int_equal(stream_sink_commit(&sink, &failure), 0);

@@ -65,18 +65,12 @@ int destination_begin(struct destination *destination, uint64_t record_count,
 {
 	const struct sorter_config *config = destination->config;
 
-	if (destination->is_stream) {
-		uint64_t bytes = sorter_config_written(config, record_count) *
-				 sorter_written(config).bytes;
-		int error =
-			stream_sink_open(&destination->stream, bytes, failure);
-
-		return error || !header
-			       ? error
-			       : stream_sink_write_header(
-					 &destination->stream, header,
-					 config->header_bytes, failure);
-	}
+	if (destination->is_stream)
+		return stream_sink_open(
+			&destination->stream,
+			sorter_config_written(config, record_count) *
+				sorter_written(config).bytes,
+			header, sort_setup_header_bytes(config), failure);
 	if (destination->has_sizes)
 		return 0;
 	return sort_setup_output_sizes(&destination->files, config,

@@ -191,8 +191,11 @@ void stream_sink_init(struct stream_sink *sink, const char *path,
 }
 
 int stream_sink_open(struct stream_sink *sink, uint64_t size_bytes,
+		     const uint8_t *header, uint64_t header_bytes,
 		     struct failure *failure)
 {
+	int error;
+
 	sink->part_bytes = size_bytes;
 	do {
 		sink->fd = pipe_is_word(sink->path)
@@ -202,15 +205,7 @@ int stream_sink_open(struct stream_sink *sink, uint64_t size_bytes,
 	if (sink->fd < 0)
 		return cannot_write(sink, errno, failure);
 	pipe_widen(sink->fd);
-	return 0;
-}
-
-int stream_sink_write_header(const struct stream_sink *sink,
-			     const uint8_t *bytes, uint64_t byte_count,
-			     struct failure *failure)
-{
-	int error = pipe_write(sink->fd, bytes, byte_count);
-
+	error = pipe_write(sink->fd, header, header_bytes);
 	return error ? cannot_write(sink, -error, failure) : 0;
 }
 

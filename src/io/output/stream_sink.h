@@ -50,16 +50,12 @@ bool stream_sink_suits(const char *path);
 void stream_sink_init(struct stream_sink *sink, const char *path,
 		      uint8_t *memory, unsigned slot_count, size_t chunk_bytes);
 
-/* Open the stream before the first chunk; at most size_bytes will come.  The
- * open of a FIFO waits for its reader.  0 or -errno with *failure filled. */
+/* Open the stream before the first chunk, and write the header; at most
+ * size_bytes will come behind it.  The open of a FIFO waits for its reader.  0
+ * or -errno with *failure filled. */
 int stream_sink_open(struct stream_sink *sink, uint64_t size_bytes,
+		     const uint8_t *header, uint64_t header_bytes,
 		     struct failure *failure);
-
-/* Write so many bytes before the first chunk, which are no part of the sink.
- * 0 or -errno with *failure filled. */
-int stream_sink_write_header(const struct stream_sink *sink,
-			     const uint8_t *bytes, uint64_t byte_count,
-			     struct failure *failure);
 
 /* Finish the sink and close the stream, which may tell of one more failure; all
  * workers have ended.  0 or -errno with *failure filled. */

@@ -220,7 +220,7 @@ static int set_slots(struct generation *g, unsigned slot_count,
 		return 0;
 	stream_sink_init(&g->stream, g->options->path, g->memory, slot_count,
 			 g->block_bytes);
-	return stream_sink_open(&g->stream, UINT64_MAX, failure);
+	return stream_sink_open(&g->stream, UINT64_MAX, NULL, 0, failure);
 }
 
 static int close_sink(struct generation *g, struct failure *failure)
