@@ -11,7 +11,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 
-/* As wide as progress.h draws a line. */
+/* A line of progress is drawn so wide, too (progress.c). */
 #define DRAWN_COLUMNS 79
 
 /* Written before there are other threads. */

@@ -49,10 +49,11 @@ static void lower_bound(struct external *external, uint64_t word)
 		atomic_store_explicit(word_max, word, memory_order_relaxed);
 }
 
-/* Of a batch that is sorted in place: if it has as many records as are wanted,
- * none is wanted any more whose key is greater than the last one's.  One with
- * the same key comes later in the input, so it is not wanted either, if the
- * first word is the whole key; unless those that are equal become one. */
+/* A batch that is sorted in place bounds what is wanted, if it has as many
+ * records as are: none is wanted any more whose key is greater than the last
+ * one's.  One with the same key comes later in the input, so it is not wanted
+ * either, if the first word is the whole key; unless those that are equal
+ * become one. */
 static void bound_by_batch(struct external *external, const struct batch *batch)
 {
 	const struct record_shape *shape = &external->request.shape;

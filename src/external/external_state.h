@@ -86,8 +86,8 @@ struct external_ordering {
 	_Atomic uint64_t spilled_records; /* in whole batches, for the meter */
 	uint64_t dropped_count;
 	unsigned __int128 checksum;
-	/* Of pieces in which equal keys may lie, if duplicates are dropped: the
-	 * last key so far, in lane 0's memory for one; else NULL. */
+	/* The last key so far, in lane 0's memory for one, if duplicates are
+	 * dropped from pieces of which several may have a key; else NULL. */
 	uint8_t *last_key;
 	bool has_last_key;
 };

@@ -151,10 +151,12 @@ case_explain()
 	[ ! -e out ] || fail "an output"
 }
 
-# The records were there when the merge began.
-case_shrinks()
+# expect_changed REASON COMMAND...: in.1 is changed by the command when the merge has
+# begun, as its first byte tells
+expect_changed()
 {
-	local status=0 sort
+	local why=$1 status=0 sort
+	shift
 
 	make_files 2 200000
 	mkfifo pipe
@@ -162,30 +164,28 @@ case_shrinks()
 	sort=$!
 	exec {end}<pipe
 	head -c 1 <&"$end" >first
-	truncate -s 1000000 in.1
+	"$@"
 	cat <&"$end" >rest
 	wait "$sort" || status=$?
 	[ "$status" = 3 ] || fail "status $status: $(cat err)"
-	expect_match '^blinksort: in.1: shrank while it was read$' err
+	expect_match "^blinksort: in.1: $why while it was read\$" err
+}
+
+case_shrinks()
+{
+	expect_changed shrank truncate -s 1000000 in.1
+}
+
+overwrite_keys()
+{
+	head -c 2000000 /dev/zero | tr '\0' '\377' |
+		dd of=in.1 bs=2000000 seek=9 conv=notrunc status=none
 }
 
 # The first key is no longer that of the index.
 case_changes()
 {
-	local status=0 sort
-
-	make_files 2 200000
-	mkfifo pipe
-	"${BLINKSORT[@]}" -m "${ins[@]}" -o pipe "${LITTLE[@]}" 2>err &
-	sort=$!
-	exec {end}<pipe
-	head -c 1 <&"$end" >first
-	head -c 2000000 /dev/zero | tr '\0' '\377' |
-		dd of=in.1 bs=2000000 seek=9 conv=notrunc status=none
-	cat <&"$end" >rest
-	wait "$sort" || status=$?
-	[ "$status" = 3 ] || fail "status $status: $(cat err)"
-	expect_match '^blinksort: in.1: changed while it was read$' err
+	expect_changed changed overwrite_keys
 }
 
 case_refusals()

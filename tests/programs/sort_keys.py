@@ -19,7 +19,6 @@ SEED and the number of the input: --only=N repeats one of them.
 What is expected is what key_reference.py makes of the input.
 """
 
-import argparse
 import itertools
 import os
 import shlex
@@ -28,8 +27,8 @@ import sys
 import numpy as np
 
 from key_reference import KINDS, Input, Key, any_input, special_numbers
-from sort_runs import (any_options, complaint, remove, run, run_ranks,
-                       write_parts, wrong)
+from sort_runs import (any_options, complaint, parse_arguments, remove, run,
+                       run_ranks, write_parts, wrong)
 
 
 # --- runs -------------------------------------------------------------------
@@ -169,19 +168,8 @@ TRIES = {"types": try_type, "random": try_random, "ranks": try_ranks,
 COUNTS_MAX = {"types": 2 * len(KINDS), "differ": len(PAIRS)}
 
 
-def parse_arguments():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--only", type=int)
-    parser.add_argument("what", choices=TRIES)
-    parser.add_argument("count", type=int)
-    parser.add_argument("seed", type=int)
-    parser.add_argument("kernels", type=lambda text: text.split(","))
-    parser.add_argument("command", nargs=argparse.REMAINDER)
-    return parser.parse_args()
-
-
 def main():
-    context = parse_arguments()
+    context = parse_arguments(TRIES)
     count = COUNTS_MAX.get(context.what, context.count)
     numbers = range(count) if context.only is None else [context.only]
     for number in numbers:

@@ -14,7 +14,6 @@ SEED and the number of the case: --only=N repeats one of them.  Inputs, keys and
 what is expected are those of key_reference.py.
 """
 
-import argparse
 import itertools
 import json
 import os
@@ -126,13 +125,7 @@ KINDS = {"merge": (1, try_merge), "disorder": (2, try_disorder)}
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--only", type=int)
-    parser.add_argument("what", choices=KINDS)
-    parser.add_argument("count", type=int)
-    parser.add_argument("seed", type=int)
-    parser.add_argument("command", nargs=argparse.REMAINDER)
-    context = parser.parse_args()
+    context = sort_runs.parse_arguments(KINDS, has_kernels=False)
     kind, try_one = KINDS[context.what]
     numbers = range(context.count)
     if context.only is not None:

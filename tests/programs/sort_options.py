@@ -18,7 +18,6 @@ Files are made in the current folder.  All is drawn from SEED and the number of
 the case: --only=N repeats one of them, and leaves its files if it fails.
 """
 
-import argparse
 import collections
 import contextlib
 import json
@@ -511,18 +510,8 @@ def try_case(context, number):
     return None
 
 
-def parse_arguments():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--only", type=int)
-    parser.add_argument("count", type=int)
-    parser.add_argument("seed", type=int)
-    parser.add_argument("kernels", type=lambda text: text.split(","))
-    parser.add_argument("command", nargs=argparse.REMAINDER)
-    return parser.parse_args()
-
-
 def main():
-    context = parse_arguments()
+    context = sort_runs.parse_arguments()
     if context.only is not None:
         numbers = [context.only]
     else:

@@ -1,5 +1,6 @@
 """Runs of blinksort, by one process or several ranks, and what they wrote."""
 
+import argparse
 import collections
 import os
 import subprocess
@@ -11,6 +12,20 @@ LIMIT_S = 300
 
 # How a process ended, and the bytes that it printed.
 Ended = collections.namedtuple("Ended", "status out err")
+
+
+def parse_arguments(whats=None, has_kernels=True):
+    """[--only=N] [WHAT] COUNT SEED [KERNELS] COMMAND..."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--only", type=int)
+    if whats:
+        parser.add_argument("what", choices=whats)
+    parser.add_argument("count", type=int)
+    parser.add_argument("seed", type=int)
+    if has_kernels:
+        parser.add_argument("kernels", type=lambda text: text.split(","))
+    parser.add_argument("command", nargs=argparse.REMAINDER)
+    return parser.parse_args()
 
 
 def any_options(rng):

@@ -179,7 +179,8 @@ static struct widening widening_of(const struct cluster_hello *hello)
 	return widening;
 }
 
-/* Of the size that is told. */
+/* How many bytes are appended to a record, of those of the size that is told.
+ */
 static uint32_t widened_bytes(const struct cluster_hello *hello)
 {
 	return widening_of(hello).bytes;
@@ -605,8 +606,8 @@ int cluster_agree(struct cluster_agreement *agreement,
 		    0)
 		return -EINVAL;
 	/* Records are widened where they are brought into memory one by one.
-	 * To share an input is for sorts beyond memory, too; but without
-	 * records there is nothing to do. */
+	 * A shared input is for sorts beyond memory, too; but without records
+	 * there is nothing to do. */
 	agreement->is_external =
 		!is_plain || widening.bytes > 0 ||
 		(node_count > 1 && agreement->whole_count > 0 &&

@@ -819,7 +819,7 @@ static bool is_better(const struct external_plan *tried,
 	uint64_t reached = reach(plan, request),
 		 further = reach(tried, request);
 
-	/* Of input files nothing is spilled, if that can be. */
+	/* Input files are merged without a spill, if that can be. */
 	if (request->input_runs > 0 &&
 	    (tried->merge_count > 0) != (plan->merge_count > 0))
 		return plan->merge_count > 0;

@@ -200,8 +200,8 @@ struct external_plan {
 	uint64_t kept_bytes;
 	uint64_t memory_bytes; /* of the arena */
 
-	/* Of each batch the first records of the order stay, as many as are
-	 * wanted of the whole, in a batch of their own (external_head.c). */
+	/* The first records of each batch's order stay, as many as are wanted
+	 * of the whole, in a batch of their own (external_head.c). */
 	bool keeps_head;
 
 	unsigned free_batches; /* for the last merge, at least */

@@ -53,8 +53,8 @@ struct reading_lane {
 
 struct reading {
 	const struct sorter_config *config;
-	/* Of the input's first record, in that of all ranks; the owner sets it
-	 * before reading_open(). */
+	/* The number that the input's first record has in that of all ranks;
+	 * the owner sets it before reading_open(). */
 	uint64_t first_number;
 	struct input input;
 	enum reading_kind kind;
