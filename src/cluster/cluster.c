@@ -22,7 +22,9 @@ static bool tell(void *context, struct format_line *line)
 {
 	const struct cluster *cluster = context;
 	const struct orderer *orderer = &cluster->orderer;
-	const struct chunk_range *range = &orderer->range;
+	/* Not the range's, which may be half set when the signal comes. */
+	const struct sink *sink = &cluster->output.output.sink;
+	uint64_t chunk_count = orderer->range.chunk_count;
 	uint64_t size = cluster->sort_config->shape.size;
 
 	if (cluster->is_passing)
@@ -33,9 +35,7 @@ static bool tell(void *context, struct format_line *line)
 	else if (cluster->receive.orders)
 		progress_add_part(line, "exchange and output",
 				  atomic_load(&orderer->gathered_chunks),
-				  range->chunk_count,
-				  range->chunk_count *
-					  range->sink->chunk_bytes);
+				  chunk_count, chunk_count * sink->chunk_bytes);
 	else
 		format_add(line, "exchange");
 	return true;

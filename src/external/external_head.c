@@ -35,6 +35,7 @@ void external_begin_head(struct external *external)
 
 	if (wanted(external) == 0)
 		return;
+	atomic_init(&head->word_max, UINT64_MAX);
 	if (external->plan.keeps_head)
 		head->batch = pipeline_take(&external->pipeline.free);
 }

@@ -519,7 +519,6 @@ struct external *external_new(const struct external_config *config,
 	external->reading.serve = external_serve;
 	external->reading.serve_context = external;
 	external->reading.leaders = external->pipeline.reading;
-	atomic_init(&external->head.word_max, UINT64_MAX);
 	if (config->sort->head_records > 0)
 		external->reading.word_max = &external->head.word_max;
 	sort_trace_init(&external->ordering.trace, config->sort->trace_path);
