@@ -22,6 +22,17 @@ enum cpu_level {
 /* The best level of this CPU and kernel.  Any thread. */
 enum cpu_level cpu_level_detect(void);
 
+/* The best kernel of a family up to this level; the vector kernels are compiled
+ * for x86-64 alone. */
+#if defined(__x86_64__)
+#define CPU_BEST(level, scalar, avx2, avx512)                                  \
+	((level) >= CPU_AVX512 ? (avx512)                                      \
+	 : (level) >= CPU_AVX2 ? (avx2)                                        \
+			       : (scalar))
+#else
+#define CPU_BEST(level, scalar, avx2, avx512) ((void)(level), (scalar))
+#endif
+
 /* The results of CPUID and XGETBV.  cpu_level_of() takes them as an argument,
  * so that a test can describe other CPUs. */
 struct cpu_features {

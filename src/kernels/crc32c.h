@@ -28,13 +28,12 @@
  * without a final inversion. */
 typedef uint32_t crc32c_fn(uint32_t crc, const void *bytes, size_t byte_count);
 
-/* The fastest function that this level of instructions has. */
-crc32c_fn *crc32c_kernel(enum cpu_level level);
+crc32c_fn crc32c_scalar, crc32c_pclmul, crc32c_vpclmul;
 
-uint32_t crc32c_scalar(uint32_t crc, const void *bytes, size_t byte_count);
-#if defined(__x86_64__)
-uint32_t crc32c_pclmul(uint32_t crc, const void *bytes, size_t byte_count);
-uint32_t crc32c_vpclmul(uint32_t crc, const void *bytes, size_t byte_count);
-#endif
+/* The fastest function that this level of instructions has. */
+static inline crc32c_fn *crc32c_kernel(enum cpu_level level)
+{
+	return CPU_BEST(level, crc32c_scalar, crc32c_pclmul, crc32c_vpclmul);
+}
 
 #endif /* CRC32C_H */

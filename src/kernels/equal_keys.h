@@ -18,12 +18,13 @@
 typedef bool equal_keys_fn(const uint64_t *entries, size_t count,
 			   unsigned index_bits);
 
-/* Returns the best kernel up to this level. */
-equal_keys_fn *equal_keys_kernel(enum cpu_level level);
+equal_keys_fn equal_keys_scalar, equal_keys_avx2, equal_keys_avx512;
 
-equal_keys_fn equal_keys_scalar;
-#if defined(__x86_64__)
-equal_keys_fn equal_keys_avx2, equal_keys_avx512;
-#endif
+/* Returns the best kernel up to this level. */
+static inline equal_keys_fn *equal_keys_kernel(enum cpu_level level)
+{
+	return CPU_BEST(level, equal_keys_scalar, equal_keys_avx2,
+			equal_keys_avx512);
+}
 
 #endif /* EQUAL_KEYS_H */

@@ -35,16 +35,8 @@ void gather_bytes(gather_fn *gather, uint8_t *target, uint64_t byte_count,
 /* Returns the kernel of this level for this record size. */
 gather_fn *gather_kernel(enum cpu_level level, size_t record_size);
 
-void gather_scalar(uint8_t *target, const uint8_t *records, size_t record_size,
-		   const uint64_t *entries, size_t count, uint64_t index_mask);
-#if defined(__x86_64__)
+gather_fn gather_scalar;
 /* These kernels take records of 100 bytes only. */
-void gather_100_avx2(uint8_t *target, const uint8_t *records,
-		     size_t record_size, const uint64_t *entries, size_t count,
-		     uint64_t index_mask);
-void gather_100_avx512(uint8_t *target, const uint8_t *records,
-		       size_t record_size, const uint64_t *entries,
-		       size_t count, uint64_t index_mask);
-#endif
+gather_fn gather_100_avx2, gather_100_avx512;
 
 #endif /* GATHER_H */

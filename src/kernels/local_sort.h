@@ -22,13 +22,13 @@
  * Equal entries are allowed.  Accesses nothing else and allocates nothing. */
 typedef void local_sort_fn(uint64_t *entries, size_t count);
 
-/* Returns the best kernel up to this level that was compiled in. */
-local_sort_fn *local_sort_kernel(enum cpu_level level);
+local_sort_fn local_sort_scalar, local_sort_avx2, local_sort_avx512;
 
-void local_sort_scalar(uint64_t *entries, size_t count);
-#if defined(__x86_64__)
-void local_sort_avx2(uint64_t *entries, size_t count);
-void local_sort_avx512(uint64_t *entries, size_t count);
-#endif
+/* Returns the best kernel up to this level that was compiled in. */
+static inline local_sort_fn *local_sort_kernel(enum cpu_level level)
+{
+	return CPU_BEST(level, local_sort_scalar, local_sort_avx2,
+			local_sort_avx512);
+}
 
 #endif /* LOCAL_SORT_H */

@@ -33,11 +33,8 @@ typedef void lookup_fn(const struct splitters *splitters, unsigned index_bits,
 lookup_fn *lookup_kernel(enum cpu_level level,
 			 const struct splitters *splitters);
 
-lookup_fn lookup_256_scalar, lookup_95_scalar;
-#if defined(__x86_64__)
-/* 95: only if ascii_factor has no more than 32 bits. */
-lookup_fn lookup_256_avx2, lookup_95_avx2;
-lookup_fn lookup_256_avx512, lookup_95_avx512;
-#endif
+lookup_fn lookup_256_scalar, lookup_256_avx2, lookup_256_avx512;
+/* The vector kernels: only if ascii_factor has no more than 32 bits. */
+lookup_fn lookup_95_scalar, lookup_95_avx2, lookup_95_avx512;
 
 #endif /* LOOKUP_H */

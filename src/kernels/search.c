@@ -1,5 +1,5 @@
 /*
- * search.c - build the tree, choose the kernel
+ * search.c - build the tree
  */
 #include "kernels/search.h"
 
@@ -37,17 +37,4 @@ void search_build(struct search_tree *tree, const uint64_t *keys,
 		tree->nodes[tree->level_start[level] + rest / SEARCH_FANOUT]
 			   [rest % SEARCH_FANOUT - 1] = keys[number - 1];
 	}
-}
-
-search_fn *search_kernel(enum cpu_level level)
-{
-#if defined(__x86_64__)
-	if (level >= CPU_AVX512)
-		return search_avx512;
-	if (level >= CPU_AVX2)
-		return search_avx2;
-#else
-	(void)level;
-#endif
-	return search_scalar;
 }

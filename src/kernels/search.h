@@ -40,12 +40,12 @@ void search_build(struct search_tree *tree, const uint64_t *keys,
 typedef void search_fn(const struct search_tree *tree, const uint64_t *keys,
 		       uint32_t *below);
 
-/* Returns the best kernel up to this level. */
-search_fn *search_kernel(enum cpu_level level);
+search_fn search_scalar, search_avx2, search_avx512;
 
-search_fn search_scalar;
-#if defined(__x86_64__)
-search_fn search_avx2, search_avx512;
-#endif
+/* Returns the best kernel up to this level. */
+static inline search_fn *search_kernel(enum cpu_level level)
+{
+	return CPU_BEST(level, search_scalar, search_avx2, search_avx512);
+}
 
 #endif /* SEARCH_H */

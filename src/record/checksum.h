@@ -25,14 +25,8 @@ typedef uint64_t checksum_fn(const uint8_t *records, size_t record_size,
 
 checksum_fn *checksum_kernel(enum cpu_level level, size_t record_size);
 
-uint64_t checksum_scalar(const uint8_t *records, size_t record_size,
-			 size_t count);
-#if defined(__x86_64__)
+checksum_fn checksum_scalar;
 /* These kernels take records of 100 bytes only. */
-uint64_t checksum_100_pclmul(const uint8_t *records, size_t record_size,
-			     size_t count);
-uint64_t checksum_100_vpclmul(const uint8_t *records, size_t record_size,
-			      size_t count);
-#endif
+checksum_fn checksum_100_pclmul, checksum_100_vpclmul;
 
 #endif /* CHECKSUM_H */
