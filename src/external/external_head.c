@@ -33,10 +33,8 @@ void external_begin_head(struct external *external)
 {
 	struct external_head *head = &external->head;
 
-	if (wanted(external) == 0)
-		return;
 	atomic_init(&head->word_max, UINT64_MAX);
-	if (external->plan.keeps_head)
+	if (wanted(external) > 0 && external->plan.keeps_head)
 		head->batch = pipeline_take(&external->pipeline.free);
 }
 
