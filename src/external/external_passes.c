@@ -591,31 +591,20 @@ static bool refuse_parts(struct external *external, unsigned runs_max)
 	return false;
 }
 
-/*
- * Merge neighbours until one merge suffices for the rest, and no more of them
- * than that takes; round after round, so that runs stay about equally long.  A
- * run that has no neighbour is passed over.
- */
+/* Merge neighbours until one merge suffices for the rest, and no more of them
+ * than that takes: of runs of the same length, round after round. */
 static bool merge_until(struct external *external, unsigned runs_max)
 {
-	unsigned first = 0, passed_over = 0;
+	const struct run_index *index = &external->runs.index;
 
-	while (external->runs.index.run_count > runs_max) {
-		unsigned left = external->runs.index.run_count;
-		unsigned count = MIN(runs_max, left - runs_max + 1);
+	while (index->run_count > runs_max) {
+		unsigned count = index->run_count - runs_max + 1, first;
 
-		if (first + (passed_over > 0 ? 1 : count) > left)
-			first = 0;
-		count = run_index_neighbours(&external->runs.index, first,
-					     MIN(count, left - first));
-		if (count > 1) {
-			if (!merge_into_run(external, first, count))
-				return false;
-			passed_over = 0;
-		} else if (++passed_over > left) {
+		count = run_index_cheapest(index, MIN(count, runs_max), &first);
+		if (count == 0)
 			return refuse_parts(external, runs_max);
-		}
-		first++;
+		if (!merge_into_run(external, first, count))
+			return false;
 	}
 	return true;
 }

@@ -297,31 +297,51 @@ static void run_index_order__as_the_input(void **state)
 	}
 }
 
+/* The records of runs [first, first + count), or UINT64_MAX if they are not
+ * neighbours. */
+static uint64_t count_together(unsigned first, unsigned count)
+{
+	uint64_t records = 0;
+
+	for (unsigned r = first; r < first + count; r++) {
+		if (runs[r]->input_record !=
+		    runs[first]->input_record + (r - first))
+			return UINT64_MAX;
+		records += runs[r]->record_count;
+	}
+	return records;
+}
+
 /* Parts of the input of one record each, of which some are another rank's. */
-static void run_index_neighbours__end_at_a_gap(void **state)
+static void run_index_cheapest__of_all_neighbours(void **state)
 {
 	(void)state;
-	for (unsigned turn = 0; turn < 200; turn++) {
-		unsigned count = 1 + random_below(20), found = 1;
+	for (unsigned turn = 0; turn < 300; turn++) {
+		unsigned count = 1 + random_below(12);
+		unsigned count_max = 1 + random_below(14);
+		unsigned first = 0, found;
+		uint64_t records;
 
 		begin_test();
 		for (unsigned r = 0; r < count; r++) {
 			next_input += 1 + (random_below(5) == 0);
-			add_run(2);
+			add_run(1 + random_below(6));
 		}
-		while (found < count && runs[found]->input_record ==
-						runs[0]->input_record + found)
-			found++;
-		assert_int_equal(run_index_neighbours(&runs_index, 0, count),
-				 found);
-		assert_int_equal(run_index_neighbours(&runs_index, 0, 1), 1);
-		if (found > 1 && found < count) {
-			add_run(2);
-			replace(0, found);
-			assert_int_equal(
-				run_index_neighbours(&runs_index, 0, run_count),
-				1);
-		}
+		found = run_index_cheapest(&runs_index, count_max, &first);
+		assert_int_not_equal(found, 1);
+		assert_true(found <= count_max && first + found <= count);
+		records = count_together(first, found);
+		assert_true(found == 0 || records != UINT64_MAX);
+		for (unsigned r = 0; r < count; r++)
+			for (unsigned n = 2; n <= MIN(count_max, count - r);
+			     n++) {
+				uint64_t other = count_together(r, n);
+
+				assert_true(other == UINT64_MAX ||
+					    (found > 0 &&
+					     records * (n - 1) <=
+						     other * (found - 1)));
+			}
 		next_input = 0;
 		end_test();
 	}
@@ -422,7 +442,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(run_index_extend__grows),
 		cmocka_unit_test(run_index_order__as_the_input),
-		cmocka_unit_test(run_index_neighbours__end_at_a_gap),
+		cmocka_unit_test(run_index_cheapest__of_all_neighbours),
 		cmocka_unit_test(run_index_append__several),
 		cmocka_unit_test(run_index_replace__every_place),
 		cmocka_unit_test(run_index_replace__again_and_again),

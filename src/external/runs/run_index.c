@@ -361,16 +361,33 @@ static void replace_part(void *array, size_t each_bytes, uint32_t begin,
 	memcpy(bytes + begin * each_bytes, spare, new_bytes);
 }
 
-unsigned run_index_neighbours(const struct run_index *index, unsigned first,
-			      unsigned count)
+static bool are_neighbours(const struct run *run, const struct run *next)
 {
-	const struct run *runs = &index->runs[first];
-	unsigned found = 1;
+	return run->input_record + run->input_count == next->input_record;
+}
 
-	while (found < count &&
-	       runs[found - 1].input_record + runs[found - 1].input_count ==
-		       runs[found].input_record)
-		found++;
+unsigned run_index_cheapest(const struct run_index *index, unsigned count_max,
+			    unsigned *first)
+{
+	const struct run *runs = index->runs;
+	double least = 0;
+	unsigned found = 0;
+
+	for (unsigned r = 0; r < index->run_count; r++) {
+		double records = (double)runs[r].record_count;
+
+		for (unsigned n = 1;
+		     n < count_max && r + n < index->run_count &&
+		     are_neighbours(&runs[r + n - 1], &runs[r + n]);
+		     n++) {
+			records += (double)runs[r + n].record_count;
+			if (found > 0 && records / n >= least)
+				continue;
+			least = records / n;
+			found = n + 1;
+			*first = r;
+		}
+	}
 	return found;
 }
 

@@ -104,10 +104,11 @@ uint32_t run_index_extend(struct run_index *index, uint64_t record_count);
  * them.  0 or -errno with *failure filled. */
 int run_index_order(struct run_index *index, struct failure *failure);
 
-/* How many of runs [first, first + count) are neighbours in the input, from the
- * first one on: only these can be merged into one. */
-unsigned run_index_neighbours(const struct run_index *index, unsigned first,
-			      unsigned count);
+/* Of runs that can be merged into one, two to count_max that are neighbours in
+ * the input: those whose merge moves the fewest records for each run that there
+ * is less then.  Returns how many, from *first on; 0: no two are neighbours. */
+unsigned run_index_cheapest(const struct run_index *index, unsigned count_max,
+			    unsigned *first);
 
 /* Append all runs of another index, of the same shape and block_records, which
  * is freed.  0; or -errno with *failure filled: then *index can only be freed.
