@@ -1,6 +1,8 @@
 /*
- * external_inputs.c - input files that are in order become the runs of a merge
+ * external_inputs.c - what lies in the input in order becomes runs of a merge
  */
+#include <sys/stat.h>
+
 #include "external/external_state.h"
 #include "external/runs/input_runs.h"
 
@@ -42,16 +44,16 @@ static void read_keys(void *context, unsigned worker)
 static bool find_keys(struct external *external)
 {
 	struct failure failure;
-	int error = input_runs_add(&external->runs.index,
-				   &external->reading.input, &failure);
+	const struct input *input = &external->reading.input;
+	int error = input_runs_add(&external->runs.index, input, 0,
+				   input->record_count, &failure);
 
 	if (!external_good(external, error, &failure))
 		return false;
 	thread_pool_run(&external->reading.readers, read_keys, external);
 	if (first_failure_stops(&external->failure))
 		return false;
-	error = input_runs_check_keys(&external->runs.index,
-				      &external->reading.input, &failure);
+	error = input_runs_check_keys(&external->runs.index, input, &failure);
 	return external_good(external, error, &failure);
 }
 
@@ -63,4 +65,64 @@ bool external_index_inputs(struct external *external)
 	good = find_keys(external);
 	external_end_pass(external);
 	return good;
+}
+
+/* --- a batch that has been found in order --------------------------------- */
+
+/* True if all files lie on disks that runs would be written to: what is read
+ * there again would have been read there anyway. */
+static bool lies_beside_scratch(const struct external_config *config,
+				const struct input *input)
+{
+	struct stat status;
+	unsigned d;
+
+	for (unsigned f = 0; f < input->file_count; f++) {
+		for (d = 0; d < config->scratch_count; d++)
+			if (stat(config->scratch_paths[d], &status) == 0 &&
+			    status.st_dev == input->files[f].device)
+				break;
+		if (d == config->scratch_count)
+			return false;
+	}
+	return true;
+}
+
+bool external_may_stay(const struct external *external)
+{
+	const struct external_config *config = external->config;
+
+	return external->reading.kind == READING_FILES &&
+	       external->plan.way == EXTERNAL_BY_RUNS &&
+	       !config->merges_inputs && config->ranks.rank_count <= 1 &&
+	       config->sort->widening.bytes == 0 && !config->sort->unique &&
+	       external->request.head_records == 0 &&
+	       lies_beside_scratch(config, &external->reading.input);
+}
+
+bool external_is_in_order(const struct external *external,
+			  const struct batch *batch)
+{
+	return input_runs_ascend(&external->request.shape,
+				 &external->reading.input, batch->first_record,
+				 batch->record_count, batch->records);
+}
+
+bool external_let_stay(struct external *external, const struct batch *batch)
+{
+	struct run_index *index = &external->runs.index;
+	uint32_t block = index->block_count, size = index->shape.size;
+	const uint8_t *record = batch->records;
+	struct failure failure;
+	int error = input_runs_add(index, &external->reading.input,
+				   batch->first_record, batch->record_count,
+				   &failure);
+
+	if (!external_good(external, error, &failure))
+		return false;
+	for (; block < index->block_count; block++) {
+		run_index_set_key(index, block, record);
+		record += (size_t)index->blocks[block].record_count * size;
+	}
+	return true;
 }

@@ -127,11 +127,18 @@ static bool begin_run(struct external *external, const struct batch *batch)
 	return external_good(external, error, &failure);
 }
 
+/* Where the batch's records lie in the input in order, they need not be
+ * written: they are read from there again. */
 static bool spill(struct external *external, struct batch *batch)
 {
 	struct failure failure;
-	int error = external_begin_scratch(external, &failure);
+	int error;
 
+	if (external->may_stay && external_is_in_order(external, batch)) {
+		external->runs.stayed_records += batch->record_count;
+		return external_let_stay(external, batch);
+	}
+	error = external_begin_scratch(external, &failure);
 	return external_good(external, error, &failure) &&
 	       begin_run(external, batch) &&
 	       external_order(external, batch, &external->runs.sink) &&
@@ -449,7 +456,9 @@ bool external_open_pieces(struct external *external,
 	const struct piece_source_request source = {
 		.plan = &merge->plan,
 		.scratch = &external->runs.scratch,
-		.input = &external->reading.input,
+		.input = external->config->merges_inputs
+				 ? &external->reading.input
+				 : NULL,
 		.worker_count = external->request.worker_count,
 		.slot_bytes = slot_bytes,
 		.depth = MIN(READ_AHEAD_DEPTH_MAX,

@@ -147,6 +147,9 @@ struct external_result {
 	uint32_t piece_count;
 	uint32_t block_bytes;
 	uint64_t spilled_bytes; /* of all passes */
+	/* Not spilled, since they were found in order: they were read from the
+	 * input again. */
+	uint64_t stayed_bytes;
 	/* What each directory got of these; the paths are borrowed. */
 	unsigned directory_count;
 	const char *const *directory_paths;
@@ -179,6 +182,9 @@ struct external_explanation {
 	struct failure refusal;
 	struct external_request request;
 	struct external_plan plan;
+	/* Batches that are in order are not spilled: the plan counts them as
+	 * if they were. */
+	bool may_stay;
 	/* All rates are 0 if they were neither given nor could be measured:
 	 * `unmeasured` has the reason then, and the forecast no times. */
 	struct external_rates rates;

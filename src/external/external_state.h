@@ -114,6 +114,9 @@ struct external_runs {
 	struct file_hold hold; /* of the scratch files and outputs */
 	bool has_begun;	       /* the scratch files have their room */
 	unsigned made_count;   /* by pass 1 */
+	/* Of batches that were in order: not spilled, as they lie in the input.
+	 */
+	uint64_t stayed_records;
 };
 
 /* The merge that is under way, and what all merges have come to.
@@ -141,6 +144,7 @@ struct external {
 	struct topology topology;
 	struct external_request request;
 	struct external_plan plan;
+	bool may_stay; /* external_may_stay() */
 	struct arena arena;
 	uint8_t *read_memory;
 	uint8_t *slot_memory;
@@ -250,6 +254,17 @@ bool external_run_merge(struct external *external, pipeline_fill_fn *fill,
 
 /* In place of pass 1, if the input files are in order: index them as runs. */
 bool external_index_inputs(struct external *external);
+
+/* True if batches need not be spilled whose records lie in the input in order:
+ * their records are as runs have them, and are read again from the same disks.
+ */
+bool external_may_stay(const struct external *external);
+
+/* Whether this batch is one; and in place of spilling it: index its records in
+ * the input as runs. */
+bool external_is_in_order(const struct external *external,
+			  const struct batch *batch);
+bool external_let_stay(struct external *external, const struct batch *batch);
 
 /* --- external_head.c ------------------------------------------------------ */
 

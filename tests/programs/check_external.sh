@@ -1082,6 +1082,17 @@ case_faults()
 	each_failure "${FAILURES[*]}" in -o out "${LITTLE[@]}"
 }
 
+# Of records that are in order already, and are not spilled
+case_found_faults()
+{
+	make_small_in
+	cp want in
+	expect_sorted in -o out "${LITTLE[@]}" --json
+	expect_match '"stayed_bytes": [1-9]' "$STDOUT"
+	rm out
+	each_failure "${FAILURES[*]}" in -o out "${LITTLE[@]}"
+}
+
 # case_head_faults N: of the first records only, in memory or in runs
 case_head_faults()
 {
@@ -1110,6 +1121,7 @@ if why=$(no_faults_because); then
 	skip short_transfers "$why"
 else
 	check faults case_faults
+	check found_faults case_found_faults
 	for n in 1000 20000; do
 		check "head_faults_$n" case_head_faults "$n"
 	done

@@ -2,7 +2,8 @@
 # check_sort_merge.sh - blinksort --merge: files that are sorted already
 #
 # What it writes is what numpy sorts; a record that is out of order is named; and
-# nothing is spilled but where the files are too many for the memory.
+# nothing is spilled but where the files are too many for the memory.  Without
+# --merge, what is found in order is not spilled either.
 
 # shellcheck disable=SC2317 # cases are called by check
 # shellcheck source=tests/programs/sort_lib.sh
@@ -12,6 +13,7 @@ count=400
 [ -z "$QUICK$SANITIZED" ] || count=40
 # Less than the inputs
 LITTLE=(--threads=2 -S 10M)
+merge=(-m)
 
 # case_random WHAT
 case_random()
@@ -151,6 +153,51 @@ case_explain()
 	[ ! -e out ] || fail "an output"
 }
 
+# expect_found MEGABYTES INPUT...: so many at least are found in order, and not
+# spilled
+expect_found()
+{
+	local least=$1
+	shift
+
+	cat "$@" >all
+	sort_reference all -o want --key=0:4
+	expect_sorted "$@" -o out "${LITTLE[@]}" --key=0:4 --json
+	cmp out want
+	expect_report "e['stayed_bytes'] > $least * 1000000"
+}
+
+case_found()
+{
+	make_files 2 200000 uniform --key=0:4
+	make_shape few-distinct 200000 "$SEED" >raw
+	# One run each, and what stays in memory
+	expect_found 38 "${ins[@]}"
+	expect_report 'e["spilled_bytes"] == 0 and e["merges"] == 0 and
+		e["runs"] - e["resident_runs"] == 2'
+	# All batches that have records of it alone; what is spilled and merged
+	# twice is the other one.
+	expect_found 18 raw in.0
+	expect_found 18 in.0 raw
+	expect_report 'e["spilled_bytes"] < 2 * 20000000'
+	cat in.0 raw in.1 >mixed
+	expect_found 36 mixed
+	expect_sorted raw raw -o out "${LITTLE[@]}" --json
+	expect_report 'e["stayed_bytes"] == 0 < e["spilled_bytes"]'
+}
+
+# Scratch files on another disk may be the better place.
+case_found_elsewhere()
+{
+	folder=$(mktemp -d /dev/shm/blinksort-merge.XXXXXX)
+	trap 'rm -rf "$folder"' EXIT
+	make_files 2 200000
+	"${BLINKSORT[@]}" "${ins[@]}" -o out "${LITTLE[@]}" -T "$folder" --json \
+		>"$STDOUT" 2>err
+	cmp out want
+	expect_report 'e["stayed_bytes"] == 0 < e["spilled_bytes"]'
+}
+
 # expect_changed REASON COMMAND...: in.1 is changed by the command when the merge has
 # begun, as its first byte tells
 expect_changed()
@@ -160,7 +207,8 @@ expect_changed()
 
 	make_files 2 200000
 	mkfifo pipe
-	"${BLINKSORT[@]}" -m "${ins[@]}" -o pipe "${LITTLE[@]}" 2>err &
+	"${BLINKSORT[@]}" "${merge[@]}" "${ins[@]}" -o pipe "${LITTLE[@]}" \
+		2>err &
 	sort=$!
 	exec {end}<pipe
 	head -c 1 <&"$end" >first
@@ -185,6 +233,12 @@ overwrite_keys()
 # The first key is no longer that of the index.
 case_changes()
 {
+	expect_changed changed overwrite_keys
+}
+
+case_changes_unsaid()
+{
+	merge=()
 	expect_changed changed overwrite_keys
 }
 
@@ -213,7 +267,15 @@ check empty case_empty
 check large_records case_large_records
 check many_files case_many_files
 check explain case_explain
+check found case_found
+if [ "$(stat -f -c %T /dev/shm 2>/dev/null)" = tmpfs ] &&
+	[ "$(stat -f -c %T .)" != tmpfs ]; then
+	check found_elsewhere case_found_elsewhere
+else
+	skip found_elsewhere "no /dev/shm beside another file system"
+fi
 check shrinks case_shrinks
 check changes case_changes
+check changes_unsaid case_changes_unsaid
 check refusals case_refusals
 finish

@@ -164,6 +164,8 @@ class Case:
         self.disorder = None
         if self.merges and self.keys:
             self.sort_parts(rng)
+        elif self.keys and chance(rng, 0.3):
+            self.sort_some(rng)
 
     def sort_parts(self, rng):
         """As -m needs them; a few have a record in the wrong place."""
@@ -179,6 +181,14 @@ class Case:
         self.disorder = next(
             (f"{name}: record {record} " for name, record
              in zip(self.ins, found) if record is not None), None)
+
+    def sort_some(self, rng):
+        """Of each part a stretch, which may be found to be in order."""
+        for part in self.parts:
+            ends = rng.integers(0, len(part), 2, endpoint=True)
+            begin, end = sorted(ends) if chance(rng, 0.7) else (0, len(part))
+            part[begin:end] = key_reference.expected(
+                part[begin:end], self.size, self.keys, self.reverse)
 
     def draw_tuning(self, rng):
         """What changes nothing of the output."""

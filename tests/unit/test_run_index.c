@@ -347,6 +347,40 @@ static void run_index_cheapest__of_all_neighbours(void **state)
 	}
 }
 
+/* Runs that were begun one by one are one in the end. */
+static void run_index_join__is_one_run(void **state)
+{
+	(void)state;
+	for (unsigned turn = 0; turn < 100; turn++) {
+		begin_test();
+		add_run(4);
+		begin_run(10);
+		extend(random_below(3 * BLOCK_RECORDS));
+		for (unsigned part = random_below(5); part > 0; part--) {
+			struct plain_run *whole = runs[run_count - 1];
+			struct plain_run *latest;
+
+			begin_run(10);
+			extend(random_below(3 * BLOCK_RECORDS));
+			run_index_join(&runs_index);
+			latest = runs[--run_count];
+			for (unsigned i = 0; i < latest->block_count; i++) {
+				latest->blocks[i]->first_record +=
+					whole->record_count;
+				whole->blocks[whole->block_count++] =
+					latest->blocks[i];
+			}
+			whole->record_count += latest->record_count;
+			whole->input_count += latest->input_count;
+			free(latest);
+			check_index();
+		}
+		add_run(4);
+		check_index();
+		end_test();
+	}
+}
+
 /* Several indexes one behind the other, empty ones among them. */
 static void run_index_append__several(void **state)
 {
@@ -443,6 +477,7 @@ int main(void)
 		cmocka_unit_test(run_index_extend__grows),
 		cmocka_unit_test(run_index_order__as_the_input),
 		cmocka_unit_test(run_index_cheapest__of_all_neighbours),
+		cmocka_unit_test(run_index_join__is_one_run),
 		cmocka_unit_test(run_index_append__several),
 		cmocka_unit_test(run_index_replace__every_place),
 		cmocka_unit_test(run_index_replace__again_and_again),

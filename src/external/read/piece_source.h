@@ -49,7 +49,7 @@ struct piece_source {
 	struct source source; /* of the current piece's records */
 	const struct merge_plan *plan;
 	const struct scratch *scratch;
-	const struct input *input;
+	const struct input *input; /* see input_runs_check_block() */
 	uint32_t unit_bytes;
 	unsigned worker_count;
 	crc32c_fn *crc;
@@ -67,7 +67,7 @@ struct piece_source {
 struct piece_source_request {
 	const struct merge_plan *plan;
 	const struct scratch *scratch;
-	const struct input *input; /* of runs that are its files */
+	const struct input *input; /* see above */
 	unsigned worker_count;
 	uint32_t slot_bytes;
 	unsigned depth;

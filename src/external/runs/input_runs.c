@@ -10,26 +10,78 @@
 
 #include "base/failure.h"
 
+/* --- the order of records ------------------------------------------------- */
+
+/* How many records there are before the first that is out of order. */
+static uint64_t count_ascending(const struct record_shape *shape,
+				const uint8_t *records, uint64_t count)
+{
+	uint64_t before = record_key_word(shape, records, 0);
+
+	for (uint64_t i = 1; i < count; i++) {
+		const uint8_t *record = records + i * shape->size;
+		uint64_t word = record_key_word(shape, record, 0);
+
+		if (word < before ||
+		    (word == before &&
+		     record_compare(shape, record - shape->size, record) > 0))
+			return i;
+		before = word;
+	}
+	return count;
+}
+
 /* --- the index ------------------------------------------------------------ */
 
-static int add_run(struct run_index *index, const struct input *input,
-		   const struct input_file *file, struct failure *failure)
+/* True if the two records that meet at this one, both of the file, are in
+ * order.  What cannot be read now will be refused when it has to be. */
+static bool goes_on(const struct record_shape *shape, const struct input *input,
+		    const struct input_file *file, uint64_t record)
 {
-	uint64_t blocks = DIV_ROUND_UP(file->record_count,
-				       (uint64_t)index->block_records);
-	uint64_t offset_bytes = input_offset(input, file, file->first_record);
+	size_t bytes = 2 * (size_t)shape->size;
+	uint8_t *records = malloc(bytes);
+	struct failure failure;
+	bool good = records &&
+		    input_read_at(file, records,
+				  input_offset(input, file, record - 1), bytes,
+				  &failure) == 0 &&
+		    count_ascending(shape, records, 2) == 2;
+
+	free(records);
+	return good;
+}
+
+/* The latest run, which lies in the file, goes on where the one before ends. */
+static bool continues(const struct run_index *index, const struct input *input,
+		      const struct input_file *file)
+{
+	const struct run *latest = &index->runs[index->run_count - 1];
+
+	return index->run_count > 1 && latest[-1].file == file &&
+	       latest[-1].input_record + latest[-1].input_count ==
+		       latest->input_record &&
+	       goes_on(&index->shape, input, file, latest->input_record);
+}
+
+static int add_run(struct run_index *index, const struct input *input,
+		   const struct input_file *file, uint64_t first_record,
+		   uint64_t record_count, struct failure *failure)
+{
+	uint64_t blocks =
+		DIV_ROUND_UP(record_count, (uint64_t)index->block_records);
+	uint64_t offset_bytes = input_offset(input, file, first_record);
 	uint32_t block;
 	int error;
 
 	if (blocks > UINT32_MAX - index->block_count)
 		return failure_set(failure, EXIT_RESOURCES, file->path, 0,
 				   "it has more blocks than %u", UINT32_MAX);
-	error = run_index_begin(index, file->first_record, file->record_count,
+	error = run_index_begin(index, first_record, record_count,
 				(uint32_t)blocks, failure);
 	if (error)
 		return error;
 	index->runs[index->run_count - 1].file = file;
-	block = run_index_extend(index, file->record_count);
+	block = run_index_extend(index, record_count);
 	for (; block < index->block_count; block++) {
 		struct run_block *own = &index->blocks[block];
 
@@ -37,18 +89,32 @@ static int add_run(struct run_index *index, const struct input *input,
 		own->stored_bytes = own->record_count * index->shape.size;
 		offset_bytes += own->stored_bytes;
 	}
+	if (continues(index, input, file))
+		run_index_join(index);
 	return 0;
 }
 
+/* How many of records [first, end) lie in the file that has the first one. */
+static uint64_t count_in_file(const struct input_file *file, uint64_t first,
+			      uint64_t end)
+{
+	return MIN(end, file->first_record + file->record_count) - first;
+}
+
 int input_runs_add(struct run_index *index, const struct input *input,
+		   uint64_t first_record, uint64_t record_count,
 		   struct failure *failure)
 {
+	uint64_t end = first_record + record_count, count;
 	int error = 0;
 
-	for (unsigned f = 0; f < input->file_count && error == 0; f++)
-		if (input->files[f].record_count > 0)
-			error = add_run(index, input, &input->files[f],
-					failure);
+	for (uint64_t at = first_record; at < end && error == 0; at += count) {
+		const struct input_file *file =
+			&input->files[input_find_file(input, at)];
+
+		count = count_in_file(file, at, end);
+		error = add_run(index, input, file, at, count, failure);
+	}
 	return error;
 }
 
@@ -118,23 +184,23 @@ int input_runs_read_keys(struct run_index *index, unsigned worker,
 /* So many bytes of it are read at once, and two records at least. */
 #define LOOK_BYTES (64 * KIB)
 
-/* How many records there are before the first that is out of order. */
-static uint32_t count_ascending(const struct record_shape *shape,
-				const uint8_t *records, uint32_t count)
+bool input_runs_ascend(const struct record_shape *shape,
+		       const struct input *input, uint64_t first_record,
+		       uint64_t record_count, const uint8_t *records)
 {
-	uint64_t before = record_key_word(shape, records, 0);
+	uint64_t end = first_record + record_count, count;
 
-	for (uint32_t i = 1; i < count; i++) {
-		const uint8_t *record = records + (size_t)i * shape->size;
-		uint64_t word = record_key_word(shape, record, 0);
+	for (uint64_t at = first_record; at < end; at += count) {
+		const struct input_file *file =
+			&input->files[input_find_file(input, at)];
 
-		if (word < before ||
-		    (word == before &&
-		     record_compare(shape, record - shape->size, record) > 0))
-			return i;
-		before = word;
+		count = count_in_file(file, at, end);
+		if (count_ascending(shape,
+				    records + (at - first_record) * shape->size,
+				    count) < count)
+			return false;
 	}
-	return count;
+	return true;
 }
 
 static int refuse_record(const struct input_file *file, uint64_t record,
@@ -154,17 +220,18 @@ static int look_at_file(const struct run_index *index,
 			const struct input_file *file, uint64_t first,
 			uint64_t end, struct failure *failure)
 {
-	uint32_t size = index->shape.size, count, good;
+	uint32_t size = index->shape.size;
+	uint64_t count, good;
 	uint64_t count_max = MAX(2, LOOK_BYTES / size);
 	uint8_t *records = malloc(count_max * size);
 	int error = records ? 0 : failure_no_memory(failure);
 
 	for (uint64_t at = first; error == 0 && at + 1 < end; at += count - 1) {
-		count = (uint32_t)MIN(end - at, count_max);
+		count = MIN(end - at, count_max);
 		error = input_read_at(
 			file, records,
 			input_offset(input, file, file->first_record + at),
-			(uint64_t)count * size, failure);
+			count * size, failure);
 		if (error)
 			break;
 		good = count_ascending(&index->shape, records, count);
@@ -248,7 +315,7 @@ int input_runs_check_block(const struct run_index *index,
 	const struct record_shape *shape = &index->shape;
 	const struct record_shape *keys = &index->key_shape;
 	uint32_t count = index->blocks[block].record_count;
-	uint32_t good = count_ascending(shape, records, count);
+	uint64_t good = count_ascending(shape, records, count);
 	const uint8_t *last = records + (size_t)(count - 1) * shape->size;
 	bool is_last = block + 1 == run->first_block + run->block_count;
 
@@ -259,6 +326,8 @@ int input_runs_check_block(const struct run_index *index,
 	    (is_last || record_compare(keys, last + shape->keys.begin,
 				       run_index_key(index, block + 1)) <= 0))
 		return 0;
+	if (!input)
+		return refuse_changed(run->file, failure);
 	return refuse_order(index, input, run->file,
 			    first_record_of(index, run, block) + good, failure);
 }

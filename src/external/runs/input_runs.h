@@ -1,12 +1,13 @@
 /*
- * input_runs.h - input files that are in order, as the runs of a merge
+ * input_runs.h - what lies in an input file in order, as a run of a merge
  *
- * Each input file that has records is a run, whose blocks lie in the file one
- * behind the other.  The index has the key of each block's first record, which
- * is read by itself before the merge.  Whether a file is in order shows when
- * its blocks are read: a block must begin with the key that the index has of
- * it, ascend, and end with a key that is no greater than the next block's
- * first.  So each block can be checked by itself, by any thread.
+ * Such a run is a whole file that is said to be in order, or records that have
+ * been found so, whose blocks lie in the file one behind the other.  The index
+ * has the key of each block's first record; of a whole file it is read by
+ * itself before the merge.  Whether a file is in order shows when its blocks
+ * are read: a block must begin with the key that the index has of it, ascend,
+ * and end with a key that is no greater than the next block's first.  So each
+ * block can be checked by itself, by any thread.
  *
  * Functions that return int return 0 or -errno with *failure filled.
  */
@@ -17,9 +18,18 @@
 #include "external/runs/run_index.h"
 #include "io/input/input.h"
 
-/* Add the runs to an index that has none.  The keys are still to be read. */
+/* Add a run of each file that has some of these records, or, if the latest one
+ * ends where these begin, and they go on in its order, add them to it.  The
+ * keys of the blocks are still to be set. */
 int input_runs_add(struct run_index *index, const struct input *input,
+		   uint64_t first_record, uint64_t record_count,
 		   struct failure *failure);
+
+/* True if so many of these records of a file as lie in the range do so in
+ * order.  records: the range's. */
+bool input_runs_ascend(const struct record_shape *shape,
+		       const struct input *input, uint64_t first_record,
+		       uint64_t record_count, const uint8_t *records);
 
 /* Memory for the reads of one worker: depth slots of slot_bytes, page aligned;
  * a slot has room for a key (run_index.h). */
@@ -41,8 +51,9 @@ int input_runs_read_keys(struct run_index *index, unsigned worker,
 int input_runs_check_keys(const struct run_index *index,
 			  const struct input *input, struct failure *failure);
 
-/* The block's records have been read, of a run that is an input file: refuse
- * the file if they are not in order.  Any thread. */
+/* The block's records have been read, of a run that lies in an input file:
+ * refuse the file if they are not in order.  input: NULL if they have been
+ * found so before.  Any thread. */
 int input_runs_check_block(const struct run_index *index,
 			   const struct input *input, const struct run *run,
 			   uint32_t block, const uint8_t *records,

@@ -151,6 +151,19 @@ uint32_t run_index_extend(struct run_index *index, uint64_t record_count)
 	return first_block;
 }
 
+void run_index_join(struct run_index *index)
+{
+	const struct run *latest = &index->runs[--index->run_count];
+	struct run *run = &index->runs[index->run_count - 1];
+
+	for (uint32_t i = 0; i < latest->block_count; i++)
+		index->blocks[latest->first_block + i].first_record +=
+			(uint32_t)run->record_count;
+	run->block_count += latest->block_count;
+	run->record_count += latest->record_count;
+	run->input_count += latest->input_count;
+}
+
 static uint8_t *key_at(const struct run_index *index, uint32_t block)
 {
 	return index->keys + (uint64_t)block * index->key_shape.size;

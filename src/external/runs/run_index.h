@@ -100,6 +100,10 @@ int run_index_begin(struct run_index *index, uint64_t input_record,
  * Their first_record and record_count are set; the caller sets the rest. */
 uint32_t run_index_extend(struct run_index *index, uint64_t record_count);
 
+/* The latest run, which lies right behind the one before in the same input
+ * file, becomes a part of that one. */
+void run_index_join(struct run_index *index);
+
 /* All runs are there: put them in the order of the input, in which merges need
  * them.  0 or -errno with *failure filled. */
 int run_index_order(struct run_index *index, struct failure *failure);

@@ -169,6 +169,8 @@ static void print_plan(const struct external_config *config,
 		       request->head_records > 0
 			       ? "stay in memory or are not wanted"
 			       : "stay in memory");
+	if (explanation->may_stay)
+		puts("          a batch that is in order stays in the input");
 	if (plan->merge_count > 0)
 		printf("merges    about %" PRIu64
 		       ", of %s, before the last, since there are so many "
@@ -487,6 +489,7 @@ static void print_external_json(const struct external_config *config,
 	       ", \"runs\": %" PRIu64 ", \"pieces\": %" PRIu64
 	       ", \"merges\": %" PRIu64 ", \"merged_bytes\": %" PRIu64
 	       ", \"read_bytes\": %" PRIu64 ", \"spilled_bytes\": %" PRIu64
+	       ", \"may_stay\": %s"
 	       ", \"scratch_bytes\": %" PRIu64 ", \"input_passes\": %.4f",
 	       request->record_count,
 	       request->record_count * sorter_input_size(config->sort),
@@ -496,7 +499,8 @@ static void print_external_json(const struct external_config *config,
 	       (uint64_t)plan->block_records * request->shape.size,
 	       plan->run_count, plan->piece_count, plan->merge_count,
 	       plan->merged_records * request->shape.size, plan->read_bytes,
-	       plan->spilled_records * request->shape.size, plan->scratch_bytes,
+	       plan->spilled_records * request->shape.size,
+	       explanation->may_stay ? "true" : "false", plan->scratch_bytes,
 	       input_passes(explanation));
 	printf(", \"directories\": [");
 	for (unsigned d = 0; d < explanation->directory_count; d++) {
