@@ -25,11 +25,29 @@ static int map_small(struct arena *arena, size_t size_bytes)
 	return 0;
 }
 
+uint8_t *arena_reserve(size_t size_bytes, int protection)
+{
+	/* Wherever a page begins, a huge page begins within this. */
+	size_t room_bytes = size_bytes + HUGE_PAGE_BYTES - PAGE_BYTES;
+	uint8_t *room =
+		mmap(NULL, room_bytes, protection,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	size_t before_bytes, after_bytes;
+
+	if (room == MAP_FAILED)
+		return NULL;
+	/* The kernel aligns to 4 KiB: cut off what lies around the block. */
+	before_bytes = -(uintptr_t)room % HUGE_PAGE_BYTES;
+	after_bytes = room_bytes - before_bytes - size_bytes;
+	if (before_bytes)
+		munmap(room, before_bytes);
+	if (after_bytes)
+		munmap(room + before_bytes + size_bytes, after_bytes);
+	return room + before_bytes;
+}
+
 int arena_map(struct arena *arena, size_t size_bytes)
 {
-	size_t mapped_bytes, before_bytes, after_bytes;
-	uint8_t *mapped;
-
 	memset(arena, 0, sizeof(*arena));
 	if (size_bytes > SIZE_MAX / 2)
 		return -ENOMEM;
@@ -37,22 +55,9 @@ int arena_map(struct arena *arena, size_t size_bytes)
 		return map_small(arena, size_bytes);
 	/* Whole huge pages, so that the last bytes lie on one too. */
 	size_bytes = ROUND_UP(size_bytes, HUGE_PAGE_BYTES);
-	/* Wherever a page begins, a huge page begins within this. */
-	mapped_bytes = size_bytes + HUGE_PAGE_BYTES - PAGE_BYTES;
-	mapped = mmap(NULL, mapped_bytes, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (mapped == MAP_FAILED)
+	arena->base = arena_reserve(size_bytes, PROT_READ | PROT_WRITE);
+	if (!arena->base)
 		return -errno;
-
-	/* The kernel aligns to 4 KiB: cut off what lies around the block. */
-	before_bytes = -(uintptr_t)mapped % HUGE_PAGE_BYTES;
-	after_bytes = mapped_bytes - before_bytes - size_bytes;
-	if (before_bytes)
-		munmap(mapped, before_bytes);
-	if (after_bytes)
-		munmap(mapped + before_bytes + size_bytes, after_bytes);
-
-	arena->base = mapped + before_bytes;
 	arena->size_bytes = size_bytes;
 	/* A kernel built without huge pages refuses; small ones will do. */
 	(void)madvise(arena->base, size_bytes, MADV_HUGEPAGE);

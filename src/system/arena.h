@@ -18,6 +18,12 @@ struct arena {
 	size_t used_bytes;
 };
 
+/* Reserve address space, whole pages, at a multiple of the huge page, so that
+ * what is mapped there can lie on huge pages.  Memory comes when it is touched,
+ * if protection, as of mmap(2), allows that.  The caller unmaps it.  NULL with
+ * errno. */
+uint8_t *arena_reserve(size_t size_bytes, int protection);
+
 /* Address space only: pages come when they are touched.  0 or -errno. */
 int arena_map(struct arena *arena, size_t size_bytes);
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "system/arena.h"
 #include "system/numa.h"
 
 /* Linux 6.1; the headers of Debian 12 lack it. */
@@ -54,26 +55,22 @@ static uint64_t begin_pages(int fd, uint64_t page_count)
 	return page;
 }
 
+/* Huge pages lie only at multiples of their size, and the last one is mapped as
+ * a whole, too. */
 static bool map_file(struct hugefile *file, int fd, uint64_t size_bytes)
 {
 	uint64_t map_bytes = ROUND_UP(size_bytes, HUGE_PAGE_BYTES);
-	uint8_t *begin;
+	uint8_t *begin = arena_reserve(map_bytes, PROT_NONE);
 
-	/* Huge pages lie only at multiples of their size, and the last one is
-	 * mapped as a whole, too. */
-	file->room_bytes = map_bytes + HUGE_PAGE_BYTES;
-	file->room = mmap(NULL, file->room_bytes, PROT_NONE,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (file->room == MAP_FAILED) {
-		file->room = NULL;
+	if (!begin)
+		return false;
+	if (mmap(begin, map_bytes, PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED) {
+		munmap(begin, map_bytes);
 		return false;
 	}
-	begin = file->room;
-	begin += -(uintptr_t)begin % HUGE_PAGE_BYTES;
-	if (mmap(begin, map_bytes, PROT_READ | PROT_WRITE,
-		 MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
-		return false;
 	file->map = begin;
+	file->map_bytes = map_bytes;
 	return true;
 }
 
@@ -191,7 +188,7 @@ uint8_t *hugefile_place(struct hugefile *file, uint64_t begin_bytes,
 
 void hugefile_close(struct hugefile *file)
 {
-	if (file->room)
-		munmap(file->room, file->room_bytes);
+	if (file->map)
+		munmap(file->map, file->map_bytes);
 	memset(file, 0, sizeof(*file));
 }

@@ -40,12 +40,11 @@
 
 struct hugefile {
 	uint8_t *map; /* the file, readable and writable; NULL: not mapped */
+	size_t map_bytes;
 	bool huge_anyway;    /* the file system makes huge pages itself */
 	uint64_t page_count; /* otherwise: huge pages to be made */
 	_Atomic uint64_t next_page; /* any thread raises it */
 	_Atomic bool refused;	    /* any thread sets it: there are none */
-	void *room; /* the reserved address space that map lies in */
-	size_t room_bytes;
 };
 
 /* Map the file if it lies on a tmpfs and is large enough.  The file has its

@@ -16,6 +16,7 @@
 #include "io/file_io.h"
 #include "io/input/sigbus.h"
 #include "record/record.h"
+#include "system/arena.h"
 #include "system/descriptors.h"
 #include "system/residency.h"
 
@@ -43,17 +44,6 @@ static int refuse(const struct input_file *file, struct failure *failure,
 
 /* --- opening ---------------------------------------------------------------
  */
-
-static uint64_t greatest_common_divisor(uint64_t a, uint64_t b)
-{
-	while (b != 0) {
-		uint64_t rest = a % b;
-
-		a = b;
-		b = rest;
-	}
-	return a;
-}
 
 /* Find out what the descriptor is and how big. */
 static int check_file(struct input_file *file, struct failure *failure)
@@ -236,9 +226,11 @@ int input_open(struct input *input, const char *const *paths,
 		.record_size = layout->record_size,
 		.header_bytes = layout->header_bytes,
 		.mode = mode,
+		/* Of both sizes, the greatest common divisor is a power of two:
+		 * the record's own, or the page. */
 		.align_records = PAGE_BYTES /
-				 greatest_common_divisor(PAGE_BYTES,
-							 layout->record_size),
+				 MIN(PAGE_BYTES, layout->record_size &
+							 -layout->record_size),
 	};
 	if (path_count > INPUT_FILES_MAX)
 		return failure_set(failure, EXIT_USAGE, NULL, 0,
@@ -350,25 +342,6 @@ uint64_t input_memory_bytes(const struct input *input)
 	return input->mode == INPUT_MMAP ? 0 : layout_bytes(input);
 }
 
-/* Reserve address space without pages, at a multiple of the huge page, so that
- * a file on huge pages is mapped by them too.  NULL with errno. */
-static uint8_t *reserve(size_t bytes)
-{
-	size_t room = bytes + HUGE_PAGE_BYTES;
-	uint8_t *start =
-		mmap(NULL, room, PROT_NONE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	size_t before;
-
-	if (start == MAP_FAILED)
-		return NULL;
-	before = -(uintptr_t)start % HUGE_PAGE_BYTES;
-	if (before > 0)
-		munmap(start, before);
-	munmap(start + before + bytes, room - before - bytes);
-	return start + before;
-}
-
 /* Reserve space for the input and around it; the sum must not wrap. */
 static uint8_t *reserve_all(struct input *input)
 {
@@ -395,7 +368,9 @@ static uint8_t *reserve_all(struct input *input)
 			input->map_bytes;
 	bytes = input->reserved_before_bytes + input->map_bytes +
 		input->reserved_after_bytes;
-	start = bytes > PTRDIFF_MAX - HUGE_PAGE_BYTES ? NULL : reserve(bytes);
+	start = bytes > PTRDIFF_MAX - HUGE_PAGE_BYTES
+			? NULL
+			: arena_reserve(bytes, PROT_NONE);
 	if (!start)
 		return NULL;
 	return start + input->reserved_before_bytes + input_lead_bytes(input);
