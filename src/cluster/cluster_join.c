@@ -91,8 +91,8 @@ static int start_pool(struct cluster *cluster)
 	cluster->has_nodes = topology->node_count > 1;
 	if (ranks > 1)
 		choose_cpus(cluster, workers);
-	return thread_pool_start(&cluster->pool, workers, topology,
-				 cluster->failure);
+	return thread_pool_start(&cluster->pool, workers, THREAD_POOL_ALL,
+				 topology, cluster->failure);
 }
 
 void cluster_keep_to_cpus(const struct cluster *cluster)

@@ -17,8 +17,9 @@ int external_start_ordering(struct external *external, struct failure *failure)
 	ordering->wiring.pool = &ordering->pool;
 	ordering->wiring.trace = &ordering->trace;
 	return error ? error
-		     : thread_pool_start_beside(&ordering->pool, workers,
-						&external->topology, failure);
+		     : thread_pool_start(&ordering->pool, workers,
+					 THREAD_POOL_BESIDE,
+					 &external->topology, failure);
 }
 
 void external_lay_out_ordering(struct external *external)

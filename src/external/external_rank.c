@@ -344,12 +344,12 @@ static int open_kept(struct external_rank *rank, struct failure *failure)
 static int start_threads(struct external_rank *rank, struct failure *failure)
 {
 	const struct topology *topology = &rank->external->topology;
-	int error =
-		thread_pool_start_beside(&rank->driver, 2, topology, failure);
+	int error = thread_pool_start(&rank->driver, 2, THREAD_POOL_BESIDE,
+				      topology, failure);
 
 	return error ? error
-		     : thread_pool_start_beside(&rank->sender, 2, topology,
-						failure);
+		     : thread_pool_start(&rank->sender, 2, THREAD_POOL_BESIDE,
+					 topology, failure);
 }
 
 static int prepare(struct external_rank *rank, struct failure *failure)

@@ -304,9 +304,9 @@ static int write_trace(const struct external *external, uint64_t origin_ns,
 
 static int start_threads(struct external *external, struct failure *failure)
 {
-	int error = thread_pool_start_beside(&external->leaders,
-					     external->plan.lane_count + 2,
-					     &external->topology, failure);
+	int error = thread_pool_start(
+		&external->leaders, external->plan.lane_count + 2,
+		THREAD_POOL_BESIDE, &external->topology, failure);
 
 	if (error == 0)
 		error = reading_start(&external->reading,

@@ -254,7 +254,8 @@ int memory_probe_run(const struct memory_probe *probe,
 		return areas_failed(probe, ENOMEM, failure);
 	for (unsigned i = 0; i < probe->threads; i++)
 		workers[i] = (struct worker){ .probe = probe };
-	error = thread_pool_start(&pool, probe->threads, &topology, failure);
+	error = thread_pool_start(&pool, probe->threads, THREAD_POOL_ALL,
+				  &topology, failure);
 	if (error)
 		return error;
 	/* The pool leaves a lone worker where it is. */

@@ -170,9 +170,10 @@ static int start_threads(struct sorter *sorter, struct failure *failure)
 				     &result->threads_source);
 	if (workers > 1 && !config->ignores_nodes)
 		topology_read_nodes(&sorter->topology);
-	error = thread_pool_start_some(&sorter->pool, workers,
-				       config->threads > 0, &sorter->topology,
-				       failure);
+	error = thread_pool_start(&sorter->pool, workers,
+				  config->threads > 0 ? THREAD_POOL_ALL
+						      : THREAD_POOL_SOME,
+				  &sorter->topology, failure);
 	result->threads = sorter->pool.worker_count;
 	return error;
 }

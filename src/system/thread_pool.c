@@ -265,13 +265,16 @@ unsigned thread_pool_size(const struct topology *topology, uint64_t wanted,
 	return (unsigned)MAX(MIN(wanted, task_count), 1);
 }
 
-/* Returns 0 or -errno; then the threads that were started are still there. */
-static int try_start(struct thread_pool *pool, unsigned worker_count,
-		     bool spins, const struct topology *topology)
+int thread_pool_start(struct thread_pool *pool, unsigned worker_count,
+		      enum thread_pool_kind kind,
+		      const struct topology *topology, struct failure *failure)
 {
+	int error = 0;
+
 	pool->worker_count = worker_count;
 	pool->thread_count = 0;
-	pool->spins = spins;
+	pool->spins = kind != THREAD_POOL_BESIDE &&
+		      worker_count <= topology->cpu_count;
 	assign_cpus(pool, topology);
 	pool->ends = false;
 	pool->pins_caller = !topology->unpinned;
@@ -282,47 +285,19 @@ static int try_start(struct thread_pool *pool, unsigned worker_count,
 	atomic_init(&pool->caller_sleeps, false);
 	atomic_init(&pool->arrived, 0);
 	atomic_init(&pool->barriers, 0);
-	return worker_count > 1 ? start_threads(pool, !topology->unpinned) : 0;
-}
-
-static int start(struct thread_pool *pool, unsigned worker_count, bool spins,
-		 const struct topology *topology, struct failure *failure)
-{
-	int error = try_start(pool, worker_count, spins, topology);
-
+	if (worker_count > 1)
+		error = start_threads(pool, !topology->unpinned);
 	if (error == 0)
 		return 0;
+	/* No worker reads worker_count before the first job. */
+	if (kind == THREAD_POOL_SOME) {
+		pool->worker_count = pool->thread_count + 1;
+		return 0;
+	}
 	thread_pool_stop(pool);
 	return failure_set(failure, EXIT_RESOURCES, NULL, -error,
 			   "cannot start %u threads; ask for fewer",
 			   worker_count);
-}
-
-int thread_pool_start(struct thread_pool *pool, unsigned worker_count,
-		      const struct topology *topology, struct failure *failure)
-{
-	return start(pool, worker_count, worker_count <= topology->cpu_count,
-		     topology, failure);
-}
-
-int thread_pool_start_some(struct thread_pool *pool, unsigned worker_count,
-			   bool needs_all, const struct topology *topology,
-			   struct failure *failure)
-{
-	if (needs_all)
-		return thread_pool_start(pool, worker_count, topology, failure);
-	/* No worker reads worker_count before the first job. */
-	if (try_start(pool, worker_count, worker_count <= topology->cpu_count,
-		      topology) != 0)
-		pool->worker_count = pool->thread_count + 1;
-	return 0;
-}
-
-int thread_pool_start_beside(struct thread_pool *pool, unsigned worker_count,
-			     const struct topology *topology,
-			     struct failure *failure)
-{
-	return start(pool, worker_count, false, topology, failure);
 }
 
 void thread_pool_launch(struct thread_pool *pool, thread_pool_fn *run,

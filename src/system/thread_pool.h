@@ -90,24 +90,23 @@ struct thread_pool {
 unsigned thread_pool_size(const struct topology *topology, uint64_t wanted,
 			  uint64_t task_count);
 
+enum thread_pool_kind {
+	THREAD_POOL_ALL, /* as many workers as are wanted */
+	/* The same, but it makes do with fewer workers where no more threads
+	 * are allowed (pids.max of a cgroup, RLIMIT_NPROC): worker_count says
+	 * how many there are. */
+	THREAD_POOL_SOME,
+	/* It shares its CPUs with another pool which works at the same time:
+	 * its workers do not spin. */
+	THREAD_POOL_BESIDE,
+};
+
 /* Start worker_count - 1 threads; worker_count is 1 to THREAD_POOL_WORKERS_MAX.
  * The pool must not move in memory.  0, or -errno with *failure filled; then no
  * thread is left. */
 int thread_pool_start(struct thread_pool *pool, unsigned worker_count,
+		      enum thread_pool_kind kind,
 		      const struct topology *topology, struct failure *failure);
-
-/* Do what thread_pool_start() does, but unless needs_all, make do with fewer
- * workers where no more threads are allowed (pids.max of a cgroup,
- * RLIMIT_NPROC): pool->worker_count says how many there are. */
-int thread_pool_start_some(struct thread_pool *pool, unsigned worker_count,
-			   bool needs_all, const struct topology *topology,
-			   struct failure *failure);
-
-/* Do what thread_pool_start() does, for a pool that shares its CPUs with
- * another one which works at the same time: its workers do not spin. */
-int thread_pool_start_beside(struct thread_pool *pool, unsigned worker_count,
-			     const struct topology *topology,
-			     struct failure *failure);
 
 /* The other workers call run(context, worker) while the caller goes on.  Waits
  * only if two jobs are not finished yet. */

@@ -253,7 +253,8 @@ static void set_up(unsigned run_count, uint32_t bucket_count,
 		.run_count = run_count,
 	};
 	assert_int_equal(thread_pool_start(&world->pool, workers,
-					   &world->topology, &failure),
+					   THREAD_POOL_ALL, &world->topology,
+					   &failure),
 			 0);
 	/* Of another machine; the last of its nodes has no worker. */
 	world->pool.node_count = 3;

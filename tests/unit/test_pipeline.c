@@ -114,8 +114,9 @@ static void open_world(unsigned batch_count, unsigned fills)
 	memset(&world, 0, sizeof(world));
 	world.caller = pthread_self();
 	topology_read(&world.topology);
-	assert_int_equal(thread_pool_start_beside(&world.leaders, 2,
-						  &world.topology, &failure),
+	assert_int_equal(thread_pool_start(&world.leaders, 2,
+					   THREAD_POOL_BESIDE, &world.topology,
+					   &failure),
 			 0);
 	pipeline_init(&world.pipeline, &world.leaders, &world.failure);
 	world.batch_count = batch_count;
@@ -386,9 +387,9 @@ static unsigned open_lanes(unsigned lane_count, unsigned batch_count)
 
 	open_world(batch_count, 0);
 	thread_pool_stop(&world.leaders);
-	assert_int_equal(thread_pool_start_beside(
-				 &world.leaders, lane_count + 2,
-				 &world.topology, &(struct failure){ 0 }),
+	assert_int_equal(thread_pool_start(&world.leaders, lane_count + 2,
+					   THREAD_POOL_BESIDE, &world.topology,
+					   &(struct failure){ 0 }),
 			 0);
 	memset(&lanes, 0, sizeof(lanes));
 	lanes.fails = -1;

@@ -57,8 +57,9 @@ static void start_pool(unsigned worker_count)
 {
 	struct failure failure;
 
-	assert_int_equal(
-		thread_pool_start(&pool, worker_count, &topology, &failure), 0);
+	assert_int_equal(thread_pool_start(&pool, worker_count, THREAD_POOL_ALL,
+					   &topology, &failure),
+			 0);
 }
 
 static void run_once(thread_pool_fn *run, struct task *task,
@@ -310,8 +311,8 @@ static void thread_pool_start__too_many_threads(void **state)
 	if (child == 0) {
 		if (setrlimit(RLIMIT_NPROC, &limit) || setuid(user))
 			_exit(77);
-		_exit(thread_pool_start(&pool, WORKERS, &topology, &failure) ==
-					      -EAGAIN &&
+		_exit(thread_pool_start(&pool, WORKERS, THREAD_POOL_ALL,
+					&topology, &failure) == -EAGAIN &&
 				      pool.thread_count == 0
 			      ? 0
 			      : 1);
@@ -465,7 +466,8 @@ static void *run_own_pool(void *context)
 	struct failure failure;
 
 	(void)context;
-	if (!own || thread_pool_start(own, 3, &topology, &failure))
+	if (!own ||
+	    thread_pool_start(own, 3, THREAD_POOL_ALL, &topology, &failure))
 		return own;
 	for (uint32_t i = 1; i <= 200; i++) {
 		jobs.value = i;

@@ -417,8 +417,8 @@ int kept_runs_open(struct kept_runs **opened,
 		error = open_giver(kept, &kept->givers[i],
 				   request->memory + i * each, failure);
 	if (error == 0)
-		error = thread_pool_start_beside(&kept->writer, 2,
-						 request->topology, failure);
+		error = thread_pool_start(&kept->writer, 2, THREAD_POOL_BESIDE,
+					  request->topology, failure);
 	return error;
 }
 

@@ -149,8 +149,8 @@ static int start_team(const struct sort_wiring *wiring, const char *trace_path,
 	error = sort_trace_add_lanes(wiring->trace, worker_count,
 				     SORT_TRACE_SPANS_MAX, failure);
 	return error ? error
-		     : thread_pool_start_beside(wiring->pool, worker_count,
-						topology, failure);
+		     : thread_pool_start(wiring->pool, worker_count,
+					 THREAD_POOL_BESIDE, topology, failure);
 }
 
 /* One of several lanes has a team of its own, on the CPUs behind those of the

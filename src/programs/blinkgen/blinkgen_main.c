@@ -291,8 +291,10 @@ static int run_threads(struct generation *g, u128 *checksum,
 	ret = alloc_members(g, count, failure);
 	if (ret < 0)
 		return ret;
-	ret = thread_pool_start_some(&pool, count, g->options->thread_count > 0,
-				     &topology, failure);
+	ret = thread_pool_start(&pool, count,
+				g->options->thread_count > 0 ? THREAD_POOL_ALL
+							     : THREAD_POOL_SOME,
+				&topology, failure);
 	if (ret < 0)
 		return ret;
 	begin_progress(g);

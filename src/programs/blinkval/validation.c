@@ -487,10 +487,12 @@ static int run_threads(struct validation *v,
 	if (ret < 0)
 		return ret;
 	/* Several streams may have to be read at the same time. */
-	ret = thread_pool_start_some(&pool, count,
-				     request->thread_count > 0 ||
-					     v->parts.stream_count > 0,
-				     &topology, failure);
+	ret = thread_pool_start(
+		&pool, count,
+		(request->thread_count > 0 || v->parts.stream_count > 0)
+			? THREAD_POOL_ALL
+			: THREAD_POOL_SOME,
+		&topology, failure);
 	if (ret < 0)
 		return ret;
 	progress_begin(&v->progress, STDERR_FILENO, "blinkval",
