@@ -16,14 +16,13 @@
 #include "io/output/outdevice.h"
 #include "system/numa.h"
 
-/* The caller holds the lock. */
 static void fail(struct output *output, const struct output_file *file,
 		 int error)
 {
-	if (output->failed)
-		return;
-	failure_set(&output->failure, EXIT_FILE, file->path, -error, "");
-	output->failed = true;
+	struct failure failure;
+
+	failure_set(&failure, EXIT_FILE, file->path, -error, "");
+	first_failure_note(&output->failure, &failure);
 }
 
 /* --------------------------------------------------------------- writing */
@@ -128,11 +127,8 @@ static void write_slot(struct output *output, struct sink_slot *slot)
 	flow_add(FLOW_WRITE, begin_ns, slot->length_bytes);
 	if (output->by_node)
 		numa_prefer_new(-1);
-	if (error) {
-		pthread_mutex_lock(&output->lock);
+	if (error)
 		fail(output, file, error);
-		pthread_mutex_unlock(&output->lock);
-	}
 	release(output, slot, true);
 }
 
@@ -304,7 +300,7 @@ static struct sink_slot *take(struct sink *sink)
 
 	pthread_mutex_lock(&output->lock);
 	reap_ended(output);
-	while (!output->failed) {
+	while (!first_failure_stops(&output->failure)) {
 		slot = find(output, SLOT_FREE, false);
 		if (slot) {
 			slot->state = SLOT_FILLING;
@@ -318,7 +314,7 @@ static struct sink_slot *take(struct sink *sink)
 			pthread_mutex_lock(&output->lock);
 		}
 	}
-	if (output->failed)
+	if (first_failure_stops(&output->failure))
 		slot = NULL;
 	pthread_mutex_unlock(&output->lock);
 	return slot;
@@ -360,7 +356,7 @@ static void put(struct sink *sink, struct sink_slot *slot)
 		slot->node = numa_node_of_self();
 	sink_lock(&output->lock, slot);
 	slot->state = SLOT_READY;
-	while (!output->failed && work(output, false))
+	while (!first_failure_stops(&output->failure) && work(output, false))
 		;
 	pthread_mutex_unlock(&output->lock);
 }
@@ -370,7 +366,7 @@ static void help(struct sink *sink)
 	struct output *output = output_of(sink);
 
 	pthread_mutex_lock(&output->lock);
-	while (!output->failed && work(output, true))
+	while (!first_failure_stops(&output->failure) && work(output, true))
 		;
 	pthread_mutex_unlock(&output->lock);
 }
@@ -380,13 +376,10 @@ static int collect(struct output *output, struct failure *failure)
 	pthread_mutex_lock(&output->lock);
 	while (output->queue.in_flight > 0)
 		reap_slot(output);
-	while (!output->failed && work(output, false))
+	while (!first_failure_stops(&output->failure) && work(output, false))
 		;
 	pthread_mutex_unlock(&output->lock);
-	if (!output->failed)
-		return 0;
-	*failure = output->failure;
-	return -EIO;
+	return first_failure_get(&output->failure, failure);
 }
 
 static int cut_to_size(const struct output *output, struct failure *failure)

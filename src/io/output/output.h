@@ -33,7 +33,7 @@
 #include <stdint.h>
 
 #include "base/base.h"
-#include "base/failure.h"
+#include "base/first_failure.h"
 #include "io/output/outfile.h"
 #include "io/output/sink.h"
 #include "io/output/write_queue.h"
@@ -84,8 +84,7 @@ struct output {
 	pthread_mutex_t lock;
 	struct write_queue queue; /* of direct output; the tags are slots */
 	struct sink_slot slots[OUTPUT_SLOTS_MAX];
-	bool failed;
-	struct failure failure; /* the first */
+	struct first_failure failure; /* of any write */
 };
 
 /* The inputs of a sort, on which no output device may lie. */
@@ -110,7 +109,7 @@ int output_open(struct output *output, const char *const *paths,
 
 /* Our part of one file that several processes write at once. */
 struct output_part {
-	const char *mark; /* as in outfile_open_shared() */
+	const char *mark; /* as in outfile_open() */
 	uint64_t begin_bytes, size_bytes;
 	uint64_t whole_bytes; /* of the file: the same in all of them */
 	/* Before the parts, written by the one that commits the file. */
