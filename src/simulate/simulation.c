@@ -665,7 +665,7 @@ int simulation_run(const struct simulation_options *options,
 	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
 	*figures = (struct simulation_figures){ 0 };
 	if (error == 0 && trace.path)
-		error = outfile_open(&trace.file, trace.path, failure);
+		error = outfile_open(&trace.file, trace.path, NULL, failure);
 	if (error == 0)
 		error = run(&simulation, figures, failure);
 	/* A run that has failed has a timeline, too; then that failure is told.

@@ -37,7 +37,7 @@ int sort_trace_open(struct sort_trace *trace, const struct output *output,
 
 	if (!trace->path)
 		return 0;
-	error = outfile_open(&trace->file, trace->path, failure);
+	error = outfile_open(&trace->file, trace->path, NULL, failure);
 	if (error)
 		return error;
 	twin = find_twin(&trace->file, output, input);

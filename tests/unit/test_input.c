@@ -1111,7 +1111,8 @@ static void touch_lost_page(void)
 	struct outfile file;
 	struct input input;
 
-	if (!refuse(&no_tmpfile) || outfile_open(&file, "out", &failure) ||
+	if (!refuse(&no_tmpfile) ||
+	    outfile_open(&file, "out", NULL, &failure) ||
 	    input_open(&input, paths, 2, LAYOUT(100), INPUT_MMAP, &failure) ||
 	    input_map(&input, &failure) || truncate("b\n", 4096))
 		_exit(CHILD_CANNOT);

@@ -117,7 +117,7 @@ static void open_ok(struct outfile *file, const char *path, const char *text)
 {
 	struct failure failure = { 0 };
 
-	assert_int_equal(outfile_open(file, path, &failure), 0);
+	assert_int_equal(outfile_open(file, path, NULL, &failure), 0);
 	assert_int_equal(write(file->fd, text, strlen(text)), strlen(text));
 }
 
@@ -134,7 +134,7 @@ static void open_fails(const char *path, int error, const char *why)
 	struct outfile file = OUTFILE_NONE;
 	struct failure failure = { 0 };
 
-	assert_int_equal(outfile_open(&file, path, &failure), error);
+	assert_int_equal(outfile_open(&file, path, NULL, &failure), error);
 	assert_int_equal(failure.status, EXIT_FILE);
 	assert_ptr_equal(failure.what, path);
 	assert_non_null(strstr(failure.why, why));
@@ -233,10 +233,11 @@ static void outfile_open__not_permitted(void **state)
 
 		if (getuid() == 0 && (setgid(65534) || setuid(65534)))
 			_exit(77);
-		failed = outfile_open(&file, "closed/out", &failure) !=
+		failed = outfile_open(&file, "closed/out", NULL, &failure) !=
 				 -EACCES ||
 			 !failure.why[0];
-		failed |= outfile_open(&file, "read-only", &failure) != -EACCES
+		failed |= outfile_open(&file, "read-only", NULL, &failure) !=
+					  -EACCES
 				  ? 2
 				  : 0;
 		_exit(failed);
@@ -264,7 +265,7 @@ static void outfile_open__folder_not_readable(void **state)
 		if (getuid() == 0 &&
 		    (chmod(".", 0777) || setgid(65534) || setuid(65534)))
 			_exit(77);
-		if (outfile_open(&file, "drop/out", &failure))
+		if (outfile_open(&file, "drop/out", NULL, &failure))
 			_exit(1);
 		if (outfile_commit(&file, true, &failure))
 			_exit(2);
@@ -368,7 +369,7 @@ static void outfile_open__no_descriptor(void **state)
 
 		few.rlim_cur = (rlim_t)lowest + spare;
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-		error = outfile_open(&file, "link", &failure);
+		error = outfile_open(&file, "link", NULL, &failure);
 		outfile_close(&file);
 		release_descriptors(before);
 		assert_int_equal(failure.status,
@@ -717,8 +718,8 @@ static void end_by_signal(int number, bool ignored)
 		struct failure failure = { 0 };
 
 		signal(number, ignored ? SIG_IGN : SIG_DFL);
-		if (outfile_open(&one, "one", &failure) ||
-		    outfile_open(&two, "two", &failure))
+		if (outfile_open(&one, "one", NULL, &failure) ||
+		    outfile_open(&two, "two", NULL, &failure))
 			_exit(1);
 		raise(number);
 		if (outfile_commit(&one, false, &failure))
@@ -761,7 +762,7 @@ static void outfile_signal__killed(void **state)
 		struct outfile file;
 		struct failure failure = { 0 };
 
-		if (outfile_open(&file, "out", &failure))
+		if (outfile_open(&file, "out", NULL, &failure))
 			_exit(1);
 		raise(SIGKILL);
 	}
@@ -808,7 +809,7 @@ static void outfile_remove_hidden__only_what_is_hidden(void **state)
 	assert_int_equal(count_entries("."), 1);
 }
 
-/* --- outfile_open_shared --------------------------------------------------
+/* --- shared files --------------------------------------------------------
  */
 
 static void open_shared_ok(struct outfile *file, const char *mark, off_t offset,
@@ -816,12 +817,12 @@ static void open_shared_ok(struct outfile *file, const char *mark, off_t offset,
 {
 	struct failure failure = { 0 };
 
-	assert_int_equal(outfile_open_shared(file, "out", mark, &failure), 0);
+	assert_int_equal(outfile_open(file, "out", mark, &failure), 0);
 	assert_int_equal(pwrite(file->fd, text, strlen(text), offset),
 			 strlen(text));
 }
 
-static void outfile_open_shared__one_file(void **state)
+static void outfile_open__shared_one_file(void **state)
 {
 	struct outfile one, two, other;
 	struct failure failure = { 0 };
@@ -854,7 +855,7 @@ static void outfile_open_shared__one_file(void **state)
 }
 
 /* Whoever gives up ends it for all, also if one comes late. */
-static void outfile_open_shared__given_up_by_one(void **state)
+static void outfile_open__shared_given_up_by_one(void **state)
 {
 	struct outfile one, two, late;
 	struct failure failure = { 0 };
@@ -872,7 +873,7 @@ static void outfile_open_shared__given_up_by_one(void **state)
 	assert_int_equal(count_entries("."), 0);
 }
 
-static void outfile_open_shared__withdrawn(void **state)
+static void outfile_open__shared_withdrawn(void **state)
 {
 	struct outfile one, two;
 
@@ -962,9 +963,9 @@ int main(void)
 		NAMED(outfile_signal__killed),
 		HIDDEN(outfile_remove_hidden__not_in_a_child),
 		BOTH(outfile_remove_hidden__only_what_is_hidden),
-		BOTH(outfile_open_shared__one_file),
-		BOTH(outfile_open_shared__given_up_by_one),
-		BOTH(outfile_open_shared__withdrawn),
+		BOTH(outfile_open__shared_one_file),
+		BOTH(outfile_open__shared_given_up_by_one),
+		BOTH(outfile_open__shared_withdrawn),
 		NAMED(outpath_place__one_number_for_one_place),
 		NAMED(outpath_place__machines),
 	};

@@ -268,9 +268,8 @@ static int create_file(struct outfile *file, bool replaces,
 	return create_hidden(file, NULL, failure);
 }
 
-/* mark: NULL for a file of our own. */
-static int open_file(struct outfile *file, const char *path, const char *mark,
-		     struct failure *failure)
+int outfile_open(struct outfile *file, const char *path, const char *mark,
+		 struct failure *failure)
 {
 	struct stat status;
 	int error, target_fd;
@@ -298,18 +297,6 @@ static int open_file(struct outfile *file, const char *path, const char *mark,
 close:
 	outfile_close(file);
 	return error;
-}
-
-int outfile_open(struct outfile *file, const char *path,
-		 struct failure *failure)
-{
-	return open_file(file, path, NULL, failure);
-}
-
-int outfile_open_shared(struct outfile *file, const char *path,
-			const char *mark, struct failure *failure)
-{
-	return open_file(file, path, mark, failure);
 }
 
 void outfile_remove_shared(const char *path, const char *mark)

@@ -57,14 +57,14 @@ struct outfile {
 		.fd = -1, .folder_fd = -1                                      \
 	}
 
-/* Returns 0 or -errno with *failure filled; then *file is OUTFILE_NONE. */
-int outfile_open(struct outfile *file, const char *path,
+/*
+ * Open a file of this process's own; or, with a mark, which no other run may
+ * know, one file for all processes that give the same mark: the first makes the
+ * hidden file, and all have it open.  Returns 0 or -errno with *failure filled;
+ * then *file is OUTFILE_NONE.
+ */
+int outfile_open(struct outfile *file, const char *path, const char *mark,
 		 struct failure *failure);
-
-/* Open one file for all processes that give the same mark, which no other run
- * may know: the first makes the hidden file, and all have it open. */
-int outfile_open_shared(struct outfile *file, const char *path,
-			const char *mark, struct failure *failure);
 
 /* Remove the hidden file of this path and mark, if it is there: it has not been
  * committed, and the processes that have it open may have been killed. */

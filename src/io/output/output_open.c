@@ -133,7 +133,7 @@ static int open_file(struct output_file *file, const char *path,
 					  failure);
 		error = MIN(file->fd, 0);
 	} else {
-		error = outfile_open(&file->outfile, path, failure);
+		error = outfile_open(&file->outfile, path, NULL, failure);
 		file->fd = file->outfile.fd;
 	}
 	file->write_fd = file->fd;
@@ -186,7 +186,7 @@ int output_open_part(struct output *output, const char *path,
 
 	if (error)
 		return error;
-	error = outfile_open_shared(&file->outfile, path, part->mark, failure);
+	error = outfile_open(&file->outfile, path, part->mark, failure);
 	if (error == 0) {
 		output->file_count = 1;
 		output->header_bytes = part->header_bytes;

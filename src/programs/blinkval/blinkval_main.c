@@ -422,7 +422,8 @@ static int validate(const struct options *options)
 	if (options->summary_path)
 		ret = check_summary_path(options, &failure);
 	if (ret == 0 && options->summary_path)
-		ret = outfile_open(&file, options->summary_path, &failure);
+		ret = outfile_open(&file, options->summary_path, NULL,
+				   &failure);
 	if (ret == 0 && options->of_summaries)
 		ret = validate_summaries(options, &result, &failure);
 	else if (ret == 0)
