@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "system/proctree.h"
+#include "system/small_file.h"
 
 /* Rounds of stopping before the killing.  More are in vain: a generation of a
  * fork bomb lives shorter than a round takes; and the caller calls again. */
@@ -20,34 +21,15 @@
 
 /* --- /proc --------------------------------------------------------------- */
 
-/* Reads a file of /proc/PID from offset on.  Returns how many bytes; 0 on
- * error. */
-static size_t read_file(pid_t pid, const char *name, off_t offset, char *text,
-			size_t room)
-{
-	char path[64];
-	ssize_t bytes;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	bytes = pread(fd, text, room, offset);
-	close(fd);
-	return bytes > 0 ? (size_t)bytes : 0;
-}
-
 /* The name, in parentheses, may hold anything, parentheses included. */
 static bool read_process(pid_t pid, struct proctree_process *process)
 {
 	char text[1024];
-	size_t bytes = read_file(pid, "stat", 0, text, sizeof(text) - 1);
-	const char *rest;
+	const char *rest = NULL;
 	unsigned long long start;
 
-	text[bytes] = '\0';
-	rest = strrchr(text, ')');
+	if (small_file_read(text, sizeof(text), "/proc/%d/stat", (int)pid))
+		rest = strrchr(text, ')');
 	if (!rest)
 		return false;
 	/* The fields from the third on: state, parent, group, session, 13
@@ -101,6 +83,23 @@ static void read_all(struct proctree *tree)
 	qsort(tree->processes, tree->count, sizeof(tree->processes[0]), by_pid);
 }
 
+/* Reads a process's environment from offset on.  Returns how many bytes; 0 on
+ * error. */
+static size_t read_environment(pid_t pid, off_t offset, char *text, size_t room)
+{
+	char path[64];
+	ssize_t bytes;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	bytes = pread(fd, text, room, offset);
+	close(fd);
+	return bytes > 0 ? (size_t)bytes : 0;
+}
+
 /* A variable may lie across two reads: each read begins with the end of the one
  * before. */
 bool proctree_has_variable(pid_t pid, const char *variable)
@@ -115,7 +114,7 @@ bool proctree_has_variable(pid_t pid, const char *variable)
 	do {
 		const char *at = text;
 
-		bytes = read_file(pid, "environ", offset, text, sizeof(text));
+		bytes = read_environment(pid, offset, text, sizeof(text));
 		if (bytes < length)
 			return false;
 		while ((at = memmem(at, (size_t)(text + bytes - at), variable,
