@@ -102,17 +102,6 @@ static inline bool bucket_cursor_is_full(uint32_t cursor)
 	return cursor % BUCKETS_BLOCK_ENTRIES == 0;
 }
 
-/* Where the bucket's next entry is to be stored, which counts as stored. */
-static inline uint64_t *bucket_writer_place(struct bucket_writer *writer,
-					    uint32_t bucket)
-{
-	uint32_t *cursor = &writer->cursors[bucket];
-
-	if (bucket_cursor_is_full(*cursor))
-		bucket_writer_grow(writer, bucket);
-	return &writer->pool->entries[(*cursor)++];
-}
-
 /* Entries of the bucket's list.  This and all below: of a finished writer. */
 static inline uint32_t bucket_writer_count(const struct bucket_writer *writer,
 					   uint32_t bucket)

@@ -74,8 +74,11 @@ static uint64_t entry_of(unsigned w, uint32_t bucket, uint32_t position)
 
 static void store(unsigned w, uint32_t bucket)
 {
-	*bucket_writer_place(&writers[w], bucket) =
-		entry_of(w, bucket, stored[w][bucket]);
+	uint32_t *cursor = &writers[w].cursors[bucket];
+
+	if (bucket_cursor_is_full(*cursor))
+		bucket_writer_grow(&writers[w], bucket);
+	pool.entries[(*cursor)++] = entry_of(w, bucket, stored[w][bucket]);
 	stored[w][bucket]++;
 }
 
@@ -136,7 +139,7 @@ static void check_all(uint32_t bucket_count, unsigned writer_count)
 }
 
 /* Around every border of a block, of one list among others. */
-static void bucket_writer_place__every_length(void **state)
+static void bucket_writer_grow__every_length(void **state)
 {
 	const uint32_t lengths = 5 * BUCKETS_BLOCK_ENTRIES;
 
@@ -157,7 +160,7 @@ static void bucket_writer_place__every_length(void **state)
 	tear_down(1);
 }
 
-static void bucket_writer_place__random_lists_of_several_writers(void **state)
+static void bucket_writer_grow__random_lists_of_several_writers(void **state)
 {
 	const uint32_t bucket_count = 300;
 	const uint64_t entry_count = 60000;
@@ -293,9 +296,9 @@ static void buckets_blocks_needed__suffices(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bucket_writer_place__every_length),
+		cmocka_unit_test(bucket_writer_grow__every_length),
 		cmocka_unit_test(
-			bucket_writer_place__random_lists_of_several_writers),
+			bucket_writer_grow__random_lists_of_several_writers),
 		cmocka_unit_test(bucket_writer_grow__takes_a_grant_at_a_time),
 		cmocka_unit_test(bucket_writer_reset__lists_are_empty_again),
 		cmocka_unit_test(buckets_blocks_needed__suffices),
