@@ -46,27 +46,16 @@ char *format_hex(char *buffer, const uint8_t *bytes, size_t count)
 	return buffer;
 }
 
-/* value * scale / unit; rounded up from a rest of unit - more on */
-static uint64_t scale_adding(uint64_t value, unsigned scale, uint64_t unit,
-			     uint64_t more)
-{
-	return (uint64_t)(((unsigned __int128)value * scale + more) / unit);
-}
-
-/* value * scale / unit, rounded half up */
-static uint64_t scale_round(uint64_t value, unsigned scale, uint64_t unit)
-{
-	return scale_adding(value, scale, unit, unit / 2);
-}
-
 enum rounding { ROUNDING_DOWN, ROUNDING_NEAREST, ROUNDING_UP };
 
-static uint64_t size_tenths(uint64_t bytes, uint64_t unit,
-			    enum rounding rounding)
+/* value * scale / unit */
+static uint64_t scaled(uint64_t value, unsigned scale, uint64_t unit,
+		       enum rounding rounding)
 {
 	const uint64_t more[] = { 0, unit / 2, unit - 1 };
 
-	return scale_adding(bytes, 10, unit, more[rounding]);
+	return (uint64_t)(((unsigned __int128)value * scale + more[rounding]) /
+			  unit);
 }
 
 static char *format_rounded(char buffer[FORMAT_SIZE_BYTES], uint64_t bytes,
@@ -80,8 +69,8 @@ static char *format_rounded(char buffer[FORMAT_SIZE_BYTES], uint64_t bytes,
 	if (bytes < KIB)
 		return strcat(strcpy(buffer, format_u128(digits, bytes)), " B");
 	/* Compared after rounding: 1023.96 KiB is 1.0 MiB, not 1024.0 KiB. */
-	while ((tenths = size_tenths(bytes, UINT64_C(1) << 10 * power,
-				     rounding)) >= 10240)
+	while ((tenths = scaled(bytes, 10, UINT64_C(1) << 10 * power,
+				rounding)) >= 10240)
 		power++;
 	unit[1] = (char)('0' + tenths % 10);
 	unit[3] = letters[power - 1];
@@ -123,7 +112,8 @@ char *format_duration(char buffer[FORMAT_DURATION_BYTES], uint64_t ns)
 	for (size_t i = 0; i < ARRAY_LEN(units) * ARRAY_LEN(scales); i++) {
 		size_t unit = i / ARRAY_LEN(scales);
 		size_t cut = i % ARRAY_LEN(scales);
-		uint64_t number = scale_round(ns, scales[cut], units[unit].ns);
+		uint64_t number = scaled(ns, scales[cut], units[unit].ns,
+					 ROUNDING_NEAREST);
 
 		snprintf(buffer, FORMAT_DURATION_BYTES, "%.*f %s", 2 - (int)cut,
 			 (double)number / scales[cut], units[unit].name);

@@ -276,17 +276,13 @@ bool splitters_bucket_is_decided(const struct splitters *splitters,
 
 const char *splitters_kind_name(enum splitters_kind kind)
 {
-	switch (kind) {
-	case SPLITTERS_STATIC_256:
-		return "static-256";
-	case SPLITTERS_STATIC_95:
-		return "static-95";
-	case SPLITTERS_SAMPLED:
-		return "sampled";
-	case SPLITTERS_STATIC:
-		return "static";
-	case SPLITTERS_AUTO:
-		break;
-	}
-	return "auto";
+	static const char *const names[] = {
+		[SPLITTERS_AUTO] = "auto",
+		[SPLITTERS_STATIC] = "static",
+		[SPLITTERS_STATIC_256] = "static-256",
+		[SPLITTERS_STATIC_95] = "static-95",
+		[SPLITTERS_SAMPLED] = "sampled",
+	};
+
+	return names[kind];
 }

@@ -39,7 +39,6 @@ enum splitters_kind {
 #define SPLITTERS_ASCII_VALUES 81450625u
 
 #define SPLITTERS_MAX SEARCH_COUNT_MAX
-#define SPLITTERS_BUCKETS_MAX (2 * SPLITTERS_MAX + 1)
 
 struct splitters {
 	enum splitters_kind kind;

@@ -71,19 +71,18 @@ static size_t encode(const struct permissions *permissions,
 
 static void set_plain(struct permissions *permissions, mode_t mode)
 {
+	static const uint16_t tags[PLAIN_ENTRIES] = {
+		ACL_USER_OBJ,
+		ACL_GROUP_OBJ,
+		ACL_OTHER,
+	};
+
 	permissions->entry_count = PLAIN_ENTRIES;
-	permissions->entries[0] = (struct permissions_entry){
-		.tag = ACL_USER_OBJ,
-		.bits = mode >> 6 & ALL_BITS,
-	};
-	permissions->entries[1] = (struct permissions_entry){
-		.tag = ACL_GROUP_OBJ,
-		.bits = mode >> 3 & ALL_BITS,
-	};
-	permissions->entries[2] = (struct permissions_entry){
-		.tag = ACL_OTHER,
-		.bits = mode & ALL_BITS,
-	};
+	for (unsigned i = 0; i < PLAIN_ENTRIES; i++)
+		permissions->entries[i] = (struct permissions_entry){
+			.tag = tags[i],
+			.bits = mode >> (6 - 3 * i) & ALL_BITS,
+		};
 }
 
 /* Returns the bits that all entries with this tag give, or ALL_BITS if there is
