@@ -7,12 +7,21 @@
 #include <stdint.h>
 #include <time.h>
 
-static inline uint64_t clock_now_ns(void)
+#define NS_PER_S ((uint64_t)1000000000)
+#define NS_PER_MS ((uint64_t)1000000)
+
+/* Another clock of clock_gettime(2), for what is not compared with this one. */
+static inline uint64_t clock_read_ns(clockid_t clock)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+static inline uint64_t clock_now_ns(void)
+{
+	return clock_read_ns(CLOCK_MONOTONIC);
 }
 
 /* The time that is left until then, for ppoll(2); none if that has passed. */
@@ -22,8 +31,8 @@ static inline struct timespec clock_left(uint64_t until_ns)
 	uint64_t left_ns = until_ns > now_ns ? until_ns - now_ns : 0;
 
 	return (struct timespec){
-		.tv_sec = (time_t)(left_ns / 1000000000u),
-		.tv_nsec = (long)(left_ns % 1000000000u),
+		.tv_sec = (time_t)(left_ns / NS_PER_S),
+		.tv_nsec = (long)(left_ns % NS_PER_S),
 	};
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/clock.h"
 #include "base/format.h"
 #include "base/parse.h"
 
@@ -410,7 +411,7 @@ int options_seconds(struct options_reader *reader, uint64_t max, uint64_t *ns,
 	uint64_t seconds = 0;
 	int ret = options_number(reader, 1, max, &seconds, failure);
 
-	*ns = UINT64_C(1000000000) * seconds;
+	*ns = NS_PER_S * seconds;
 	return ret;
 }
 

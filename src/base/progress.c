@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/format.h"
 
-#define NS_PER_S 1000000000u
 #define FIRST_DRAW_NS NS_PER_S
 #define REDRAW_NS (NS_PER_S / 10)
 

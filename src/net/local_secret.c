@@ -25,20 +25,19 @@
 #include "system/small_file.h"
 
 #define MICROSECOND_NS ((uint64_t)1000)
-#define MILLISECOND_NS ((uint64_t)1000000)
 /* A rank that finds no listener tries again after another sixteenth of the time
  * that it has waited, but after at least 0.1 ms (a try takes some microseconds)
  * and at most 16 ms.  So it loses little of a short wait, and tries some
  * hundred times in 5 s. */
 #define RETRY_PART 16
 #define RETRY_NS_MIN (100 * MICROSECOND_NS)
-#define RETRY_NS_MAX (16 * MILLISECOND_NS)
+#define RETRY_NS_MAX (16 * NS_PER_MS)
 /* If rank 0 finds its name taken, it waits for this long: the holder may be
  * between bind() and listen(), or about to close. */
-#define CLAIM_NS (1000 * MILLISECOND_NS)
+#define CLAIM_NS (1000 * NS_PER_MS)
 /* The server pauses after an error of accept() that passes with time, such as
  * too many open files. */
-#define ACCEPT_PAUSE_NS MILLISECOND_NS
+#define ACCEPT_PAUSE_NS NS_PER_MS
 /* The server's thread calls a few functions; a sanitizer makes their frames
  * larger. */
 #define STACK_BYTES (256 * KIB)

@@ -234,12 +234,9 @@ static void wait_for(pid_t pid, const sigset_t *signals,
 static int run(const struct run_probe *probe, int stdout_fd,
 	       const sigset_t *signals, struct run_figures *figures)
 {
-	struct timespec now;
 	pid_t pid;
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	figures->begin_unix_ns =
-		(uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	figures->begin_unix_ns = clock_read_ns(CLOCK_REALTIME);
 	figures->begin_ns = clock_now_ns();
 	pid = start(probe->path, probe->argv, stdout_fd);
 	if (pid < 0)

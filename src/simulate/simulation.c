@@ -10,13 +10,13 @@
 #include <sys/prctl.h>
 
 #include "base/base.h"
+#include "base/clock.h"
 #include "cluster/agreement/cluster_schedule.h"
 #include "exchange/exchange_grid.h"
 #include "exchange/udp/udp.h"
 #include "io/output/outfile.h"
 #include "sort/sort_trace.h"
 
-#define NS_PER_S ((uint64_t)1000000000)
 /* Not 0: of a STATUS's clock that means none. */
 #define BEGIN_NS NS_PER_S
 #define LIMIT_NS (3600 * NS_PER_S)

@@ -13,9 +13,9 @@
 #include <time.h>
 
 #include "base/base.h"
+#include "base/clock.h"
 #include "simulate/virtual_network.h"
 
-#define NS_PER_S ((uint64_t)1000000000)
 /* A poll that does not wait does so for this long: a rank that has a CPU of its
  * own polls again and again until something comes. */
 #define GLANCE_NS ((uint64_t)30000)

@@ -4,9 +4,9 @@
 #include "cluster/memory/memory_model.h"
 
 #include "base/base.h"
+#include "base/clock.h"
 #include "sort/plan.h"
 
-#define NS_PER_S 1e9
 /* CPU time of a record: to find its bucket, and to bring a bucket into order.
  */
 #define BUCKET_NS 8
@@ -40,7 +40,7 @@ static void predict_codec(struct memory_forecast *forecast,
 {
 	const struct codec_sample sample = {
 		.plain_bytes = ENCODE_BYTES_PER_S,
-		.cpu_ns = (uint64_t)NS_PER_S,
+		.cpu_ns = NS_PER_S,
 	};
 	double bytes = forecast->message_bytes;
 	double none_ns = forecast->schedules_ns[EXCHANGE_AUTO];

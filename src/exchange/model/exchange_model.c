@@ -4,10 +4,10 @@
 #include "exchange/model/exchange_model.h"
 
 #include "base/base.h"
+#include "base/clock.h"
 #include "exchange/grid_bundle.h"
 #include "exchange/udp/udp_wire.h"
 
-#define NS_PER_S 1e9
 /* The heads of IP and UDP, and the exchange's own (udp_wire.h). */
 #define HEADER_BYTES (28 + UDP_DATA_HEADER_BYTES)
 /* Preamble, header, checksum and gap. */

@@ -10,13 +10,12 @@
 #include "base/clock.h"
 #include "exchange/udp/udp_state.h"
 
-#define MILLISECOND_NS ((uint64_t)1000000)
 /* When to send the first query; the interval then doubles up to
  * LIVENESS_QUERY_NS_MAX.  It is longer when ranks share CPUs, since a silent
  * peer may only be descheduled, for the longer the more ranks there are: so
  * long for each SHARED_NODES of them. */
-#define QUERY_NS MILLISECOND_NS
-#define QUERY_SHARED_NS (30 * MILLISECOND_NS)
+#define QUERY_NS NS_PER_MS
+#define QUERY_SHARED_NS (30 * NS_PER_MS)
 #define SHARED_NODES 16
 /* In a barrier all ranks wait for rank 0, which takes and answers a query in
  * about this time: the first one is sent after so long for each rank. */
@@ -27,7 +26,7 @@
  * own. */
 #define SERVE_STEPS_MAX (4 * UDP_GAPS_MAX)
 /* A rank stays for this long for those that have not said that they leave. */
-#define LEAVE_NS (1000 * MILLISECOND_NS)
+#define LEAVE_NS (1000 * NS_PER_MS)
 /* A STATUS that tells of a failure, or that this rank leaves, is sent this many
  * times, since no rank answers it.  If datagrams were lost, the latter is sent
  * more often: without it another rank stays for LEAVE_NS. */
@@ -185,8 +184,8 @@ static uint64_t poll_until(struct udp *x, uint64_t begin_ns, uint64_t until_ns)
 		ready |= x->page && udp_page_is_dirty(x->page);
 	}
 	if (ready == 0 && now_ns < until_ns) {
-		timeout.tv_sec = (time_t)((until_ns - now_ns) / 1000000000);
-		timeout.tv_nsec = (long)((until_ns - now_ns) % 1000000000);
+		timeout.tv_sec = (time_t)((until_ns - now_ns) / NS_PER_S);
+		timeout.tv_nsec = (long)((until_ns - now_ns) % NS_PER_S);
 		ppoll(fds, ARRAY_LEN(fds), &timeout, NULL);
 		now_ns = clock_now_ns();
 	}
@@ -249,7 +248,7 @@ static void tell_at_powers_of_two(struct udp *x)
  * which would notice the failure at the same time, are told before they do. */
 static void tell_failure(struct exchange *exchange)
 {
-	struct timespec pause = { .tv_nsec = (long)MILLISECOND_NS };
+	struct timespec pause = { .tv_nsec = (long)NS_PER_MS };
 	struct udp *x = udp_of(exchange);
 
 	wait_for_late_ones(x);

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/base.h"
+#include "base/clock.h"
 
 /* Shorter, the caches of a disk are measured. */
 #define PACE_NS_MIN 500000000
@@ -16,14 +17,6 @@
 #define DECODE_PART 4
 /* A gain of less than this part of the time is not sure. */
 #define LEAST_GAIN 0.05
-
-static uint64_t cpu_now_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* What a byte takes, by the pace and the sample, in ns. */
 struct costs {
@@ -174,7 +167,7 @@ void codec_choice_begin_run(struct codec_choice *choice, uint64_t run_bytes,
 
 uint64_t codec_choice_cpu_ns(void)
 {
-	return cpu_now_ns(CLOCK_PROCESS_CPUTIME_ID);
+	return clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 bool codec_choice_wants(const struct codec_choice *choice, uint64_t chunk,
@@ -192,12 +185,12 @@ void codec_choice_test(struct codec_encoder *encoder, const uint8_t *block,
 
 	/* The first time touches the encoder's memory. */
 	codec_encode(encoder, block, block_bytes);
-	begin_ns = cpu_now_ns(CLOCK_THREAD_CPUTIME_ID);
+	begin_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 	length = codec_encode(encoder, block, block_bytes);
 	*sample = (struct codec_sample){
 		.plain_bytes = block_bytes,
 		.stored_bytes = length ? length : block_bytes,
-		.cpu_ns = cpu_now_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns,
+		.cpu_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns,
 	};
 }
 

@@ -3,9 +3,9 @@
  */
 #include "external/plan/external_model.h"
 
+#include "base/clock.h"
 #include "external/plan/external_plan.h"
 
-#define NS_PER_S 1e9
 /* A pass that would take longer than 30 years takes 30 years. */
 #define PASS_NS_MAX 1e18
 /* Time of one CPU for each byte that a pass brings to its sink, and for each

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/base.h"
+#include "base/clock.h"
 #include "base/format.h"
 #include "base/log.h"
 #include "base/options.h"
@@ -15,7 +16,6 @@
 #include "base/version.h"
 #include "simulate/simulation.h"
 
-#define NS_PER_MS 1000000
 #define RECORD_BYTES 100
 #define LINK_BITS_MAX ((uint64_t)1000000000000)
 #define TIME_NS_MAX ((uint64_t)1000000000)

@@ -12,8 +12,6 @@
 #include "base/format.h"
 #include "base/progress.h"
 
-#define NS_PER_S 1000000000u
-
 /* --- JSON ----------------------------------------------------------------- */
 
 void external_report_rates(const struct external_rates *rates)

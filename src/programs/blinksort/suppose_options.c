@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/clock.h"
 #include "base/parse.h"
 #include "cluster/agreement/cluster_agree.h"
 #include "io/input/input.h"
@@ -22,7 +23,6 @@
 /* More than any published sort had; blinksort sorts by RANK_NODES_MAX. */
 #define RANKS_MAX UINT16_MAX
 #define CPUS_MAX 4096
-#define NS_PER_S 1000000000
 #define TEXT(number) TEXT_OF(number)
 #define TEXT_OF(number) #number
 
