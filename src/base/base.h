@@ -29,6 +29,12 @@
 #define CACHE_LINE_BYTES 64
 #define CACHE_PAIR_BYTES 128
 
+/* a - b, or 0 if b is more */
+static inline uint64_t less_or_none(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
 /* Zeroed memory for `count` structs of data that threads write, apart from all
  * else; the caller frees it.  NULL: there is none. */
 static inline void *alloc_apart(size_t count, size_t struct_bytes)

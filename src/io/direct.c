@@ -1,29 +1,16 @@
 /*
  * direct.c - reads and writes past the page cache: which files are worth it,
- * descriptors, rings and memory
+ * rings and memory
  */
 #include "io/direct.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <liburing.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #include "base/base.h"
 #include "system/allowance.h"
 #include "system/residency.h"
-
-int direct_reopen(int fd, int flags)
-{
-	char self[32];
-	int again;
-
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	again = open(self, flags | O_CLOEXEC);
-	return again < 0 ? -errno : again;
-}
 
 /* A flag tells io_uring_peek_cqe() that something has come.  Older kernels
  * refuse that. */

@@ -21,7 +21,7 @@
 #include "base/base.h"
 #include "base/failure.h"
 #include "base/format.h"
-#include "io/direct.h"
+#include "system/descriptors.h"
 #include "system/ramdisk.h"
 
 /* Room allocated at once: ext4 does it in a millisecond, while a disk writes as
@@ -42,11 +42,6 @@ static uint64_t add_capped(uint64_t a, uint64_t b)
 	uint64_t sum;
 
 	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
-
-static uint64_t less_or_none(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
 }
 
 static bool is_no_room(int error)
@@ -483,7 +478,8 @@ static int look_at_file(struct scratch_directory *directory)
 	 * and be written as zeros on FAT. */
 	directory->can_allocate = !directory->is_memory && !is_fat;
 	directory->bytes_max = find_bytes_max(is_fat);
-	directory->direct_fd = direct_reopen(directory->fd, O_RDWR | O_DIRECT);
+	directory->direct_fd =
+		descriptors_reopen(directory->fd, O_RDWR | O_DIRECT);
 	directory->is_direct = directory->direct_fd >= 0;
 	return 0;
 }

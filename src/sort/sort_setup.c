@@ -158,11 +158,6 @@ const char *sort_setup_memory_option(const struct sorter_config *config)
 	return config->memory_option ? config->memory_option : "--memory";
 }
 
-static uint64_t less_or_none(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
-
 void sort_setup_ask_memory(struct sort_memory *memory,
 			   const struct sorter_config *config,
 			   uint64_t record_count, unsigned sorts_on_machine)

@@ -1,6 +1,12 @@
-/* descriptors.c - how many files this process may have open at once */
+/*
+ * descriptors.c - how many files this process may have open at once, and files
+ * that it opens once more
+ */
 #include "system/descriptors.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <sys/resource.h>
 
 /* A system's default limit allows this many files, so it need not be raised. */
@@ -36,4 +42,14 @@ bool descriptors_spare(int fd)
 	const rlim_t wanted = (rlim_t)fd + FILES_NEEDED;
 
 	return provide(wanted) >= wanted;
+}
+
+int descriptors_reopen(int fd, int flags)
+{
+	char self[32];
+	int again;
+
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	again = open(self, flags | O_CLOEXEC);
+	return again < 0 ? -errno : again;
 }

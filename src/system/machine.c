@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "system/descriptors.h"
 #include "system/small_file.h"
 
 static uint64_t read_number(void)
@@ -59,16 +60,11 @@ static bool is_of_this_user(uint64_t process)
  * was looked at. */
 static int open_named(int named, int flags, struct stat *status)
 {
-	char path[32];
-	int fd;
-
 	if (fstat(named, status) < 0)
 		return -errno;
 	if (!S_ISREG(status->st_mode))
 		return -EBADF;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", named);
-	fd = open(path, flags | O_CLOEXEC | O_NONBLOCK);
-	return fd < 0 ? -errno : fd;
+	return descriptors_reopen(named, flags | O_NONBLOCK);
 }
 
 int machine_open(uint64_t process, uint64_t number, int flags,

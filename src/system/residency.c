@@ -52,8 +52,6 @@ static uint64_t bytes_by_mincore(int fd, uint64_t size_bytes)
 	uint64_t resident = 0;
 	uint8_t *map;
 
-	if (size_bytes == 0)
-		return 0;
 	map = mmap(NULL, size_bytes, PROT_READ, MAP_SHARED, fd, 0);
 	if (map == MAP_FAILED)
 		return 0;

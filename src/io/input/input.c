@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "io/direct.h"
 #include "io/file_io.h"
 #include "io/input/sigbus.h"
 #include "record/record.h"
@@ -423,7 +422,7 @@ static int map_memory(struct input *input, struct failure *failure)
 static int open_directly(const struct input_file *file)
 {
 	const int flags = O_RDONLY | O_DIRECT | O_CLOEXEC | O_NONBLOCK;
-	int fd = direct_reopen(file->fd, flags);
+	int fd = descriptors_reopen(file->fd, flags);
 	struct stat status;
 
 	if (fd == -ENOENT)

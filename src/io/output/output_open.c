@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "io/direct.h"
 #include "io/output/outdevice.h"
 #include "io/output/output.h"
 #include "system/descriptors.h"
@@ -26,7 +25,7 @@ _Static_assert(DIRECT_DEPTH >= 2, "output_slots_max() is the most");
 
 static void open_direct(struct output *output, struct output_file *file)
 {
-	int fd = direct_reopen(file->fd, O_WRONLY | O_DIRECT);
+	int fd = descriptors_reopen(file->fd, O_WRONLY | O_DIRECT);
 
 	if (fd < 0)
 		output->direct = false;
@@ -119,9 +118,9 @@ static int init(struct output *output, const uint64_t *sizes_bytes,
 	return 0;
 }
 
-/* inputs: NULL, or the file is a device. */
+/* inputs: NULL, or the file is a device.  mark: as of outfile_open(). */
 static int open_file(struct output_file *file, const char *path,
-		     const struct output_inputs *inputs,
+		     const struct output_inputs *inputs, const char *mark,
 		     struct failure *failure)
 {
 	int error = 0;
@@ -133,7 +132,7 @@ static int open_file(struct output_file *file, const char *path,
 					  failure);
 		error = MIN(file->fd, 0);
 	} else {
-		error = outfile_open(&file->outfile, path, NULL, failure);
+		error = outfile_open(&file->outfile, path, mark, failure);
 		file->fd = file->outfile.fd;
 	}
 	file->write_fd = file->fd;
@@ -155,7 +154,7 @@ int output_open(struct output *output, const char *const *paths,
 	for (unsigned i = 0; i < file_count && error == 0; i++) {
 		struct output_file *file = &output->files[i];
 
-		error = open_file(file, paths[i], inputs, failure);
+		error = open_file(file, paths[i], inputs, NULL, failure);
 		if (error)
 			break;
 		output->file_count++;
@@ -186,19 +185,15 @@ int output_open_part(struct output *output, const char *path,
 
 	if (error)
 		return error;
-	error = outfile_open(&file->outfile, path, part->mark, failure);
-	if (error == 0) {
-		output->file_count = 1;
-		output->header_bytes = part->header_bytes;
-		file->path = path;
-		file->fd = file->outfile.fd;
-		file->begin_bytes = part->begin_bytes;
-		file->write_fd = file->fd;
-		if (ftruncate(file->write_fd, (off_t)part->whole_bytes) < 0)
-			error = failure_set(failure, EXIT_FILE, path, errno,
-					    "");
-	}
-	return error;
+	error = open_file(file, path, NULL, part->mark, failure);
+	if (error)
+		return error;
+	output->file_count = 1;
+	output->header_bytes = part->header_bytes;
+	file->begin_bytes = part->begin_bytes;
+	if (ftruncate(file->fd, (off_t)part->whole_bytes) < 0)
+		return failure_set(failure, EXIT_FILE, path, errno, "");
+	return 0;
 }
 
 int output_set_sizes(struct output *output, const uint64_t *sizes_bytes,

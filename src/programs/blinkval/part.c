@@ -72,7 +72,8 @@ static int open_bytes(struct part *part, uint64_t size_bytes,
 	part->record_count = record_bytes / record_size;
 	part->fragment_bytes = record_bytes % record_size;
 	if (direct_suits(part->fd, size_bytes) && descriptors_spare(part->fd))
-		part->direct_fd = direct_reopen(part->fd, O_RDONLY | O_DIRECT);
+		part->direct_fd =
+			descriptors_reopen(part->fd, O_RDONLY | O_DIRECT);
 	return 0;
 }
 
