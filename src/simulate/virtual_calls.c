@@ -23,17 +23,23 @@
 #define ROOM_DEFAULT_BYTES 212992
 #define PORT_FIRST_DRAWN 40000
 
+/* The function itself, and the one that takes its calls. */
+#define WRAPPED(function)                                                      \
+	__typeof__(function) __real_##function, __wrap_##function
+
+WRAPPED(clock_gettime);
+WRAPPED(nanosleep);
+WRAPPED(ppoll);
+WRAPPED(datagram_open);
+WRAPPED(datagram_close);
+WRAPPED(datagram_payload_bytes);
+WRAPPED(datagram_send);
+WRAPPED(datagram_peek);
+WRAPPED(datagram_take);
+WRAPPED(datagram_receive);
+
 /* --- time -------------------------------------------------------------------
  */
-
-int __real_clock_gettime(clockid_t clock, struct timespec *time);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
-int __real_nanosleep(const struct timespec *time, struct timespec *left);
-int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
-int __real_ppoll(struct pollfd *fds, nfds_t count,
-		 const struct timespec *timeout, const sigset_t *mask);
-int __wrap_ppoll(struct pollfd *fds, nfds_t count,
-		 const struct timespec *timeout, const sigset_t *mask);
 
 static const struct virtual_network_options *options_of(const struct host *host)
 {
@@ -126,41 +132,6 @@ int __wrap_ppoll(struct pollfd *fds, nfds_t count,
 
 /* --- sockets ----------------------------------------------------------------
  */
-
-int __real_datagram_open(struct datagram_socket *socket,
-			 const struct address *local,
-			 const struct datagram_options *options,
-			 struct failure *failure);
-int __wrap_datagram_open(struct datagram_socket *socket,
-			 const struct address *local,
-			 const struct datagram_options *options,
-			 struct failure *failure);
-void __real_datagram_close(struct datagram_socket *socket);
-void __wrap_datagram_close(struct datagram_socket *socket);
-size_t __real_datagram_payload_bytes(const struct address *local,
-				     const struct address *peer);
-size_t __wrap_datagram_payload_bytes(const struct address *local,
-				     const struct address *peer);
-int __real_datagram_send(struct datagram_socket *socket,
-			 const struct address *to, const struct iovec *parts,
-			 unsigned part_count, size_t segment_bytes,
-			 size_t total_bytes);
-int __wrap_datagram_send(struct datagram_socket *socket,
-			 const struct address *to, const struct iovec *parts,
-			 unsigned part_count, size_t segment_bytes,
-			 size_t total_bytes);
-int __real_datagram_peek(struct datagram_socket *socket, void *room,
-			 size_t room_bytes, struct datagram_head *head);
-int __wrap_datagram_peek(struct datagram_socket *socket, void *room,
-			 size_t room_bytes, struct datagram_head *head);
-ssize_t __real_datagram_take(struct datagram_socket *socket,
-			     const struct iovec *parts, unsigned part_count);
-ssize_t __wrap_datagram_take(struct datagram_socket *socket,
-			     const struct iovec *parts, unsigned part_count);
-int __real_datagram_receive(struct datagram_socket *socket, void *room,
-			    size_t room_bytes, struct datagram_head *head);
-int __wrap_datagram_receive(struct datagram_socket *socket, void *room,
-			    size_t room_bytes, struct datagram_head *head);
 
 /* The kernel doubles what a process asks for. */
 static uint32_t room_of(uint32_t wanted_bytes, uint32_t max_bytes)
