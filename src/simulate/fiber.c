@@ -20,11 +20,18 @@
 #endif
 #endif
 
+/* What only the sanitizer is told of. */
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
+#define FOR_ASAN(statement) statement
+#else
+#define FOR_ASAN(statement) (void)0
 #endif
 #ifdef __SANITIZE_THREAD__
 #include <sanitizer/tsan_interface.h>
+#define FOR_TSAN(statement) statement
+#else
+#define FOR_TSAN(statement) (void)0
 #endif
 
 /* --- the switch --------------------------------------------------------------
@@ -145,7 +152,7 @@ static struct kept first_registers(struct fiber *fiber)
 #error "fiber.c: this machine's calling convention is missing"
 #endif
 
-/* --- what the sanitizers are told --------------------------------------------
+/* --- fibers -----------------------------------------------------------------
  */
 
 static char *bottom_of(const struct fiber *fiber)
@@ -158,77 +165,12 @@ static size_t size_of(const struct fiber *fiber)
 	return fiber->memory_bytes - GUARD_BYTES;
 }
 
-static void announce_fiber(struct fiber *fiber)
-{
-#ifdef __SANITIZE_ADDRESS__
-	__sanitizer_start_switch_fiber(&fiber->thread_shadow, bottom_of(fiber),
-				       size_of(fiber));
-#endif
-#ifdef __SANITIZE_THREAD__
-	fiber->thread_shadow = __tsan_get_current_fiber();
-	__tsan_switch_to_fiber(fiber->own_shadow, 0);
-#endif
-	(void)fiber;
-}
-
-/* A fiber that has ended leaves nothing behind. */
-static void announce_thread(struct fiber *fiber)
-{
-#ifdef __SANITIZE_ADDRESS__
-	__sanitizer_start_switch_fiber(fiber->ended ? NULL : &fiber->own_shadow,
-				       fiber->thread_bottom,
-				       fiber->thread_bytes);
-#endif
-#ifdef __SANITIZE_THREAD__
-	__tsan_switch_to_fiber(fiber->thread_shadow, 0);
-#endif
-	(void)fiber;
-}
-
-static void confirm_fiber(struct fiber *fiber, void *shadow)
-{
-#ifdef __SANITIZE_ADDRESS__
-	__sanitizer_finish_switch_fiber(shadow, &fiber->thread_bottom,
-					&fiber->thread_bytes);
-#endif
-	(void)fiber, (void)shadow;
-}
-
-static void confirm_thread(struct fiber *fiber)
-{
-#ifdef __SANITIZE_ADDRESS__
-	__sanitizer_finish_switch_fiber(fiber->thread_shadow, NULL, NULL);
-#endif
-	(void)fiber;
-}
-
-static void make_shadow(struct fiber *fiber)
-{
-#ifdef __SANITIZE_THREAD__
-	fiber->own_shadow = __tsan_create_fiber(0);
-#endif
-	(void)fiber;
-}
-
 /* Frames of an unfinished function have marked parts of the stack. */
 static void forget_frames(struct fiber *fiber)
 {
-#ifdef __SANITIZE_ADDRESS__
-	ASAN_UNPOISON_MEMORY_REGION(bottom_of(fiber), size_of(fiber));
-#endif
+	FOR_ASAN(ASAN_UNPOISON_MEMORY_REGION(bottom_of(fiber), size_of(fiber)));
 	(void)fiber;
 }
-
-static void free_shadow(struct fiber *fiber)
-{
-	forget_frames(fiber);
-#ifdef __SANITIZE_THREAD__
-	__tsan_destroy_fiber(fiber->own_shadow);
-#endif
-}
-
-/* --- fibers -----------------------------------------------------------------
- */
 
 int fiber_init(struct fiber *fiber, size_t stack_bytes)
 {
@@ -244,7 +186,7 @@ int fiber_init(struct fiber *fiber, size_t stack_bytes)
 		return -ENOMEM;
 	}
 	mprotect(fiber->memory, GUARD_BYTES, PROT_NONE);
-	make_shadow(fiber);
+	FOR_TSAN(fiber->own_shadow = __tsan_create_fiber(0));
 	return 0;
 }
 
@@ -253,7 +195,8 @@ void fiber_fini(struct fiber *fiber)
 	if (!fiber->memory)
 		return;
 	munmap(fiber->memory, fiber->memory_bytes);
-	free_shadow(fiber);
+	forget_frames(fiber);
+	FOR_TSAN(__tsan_destroy_fiber(fiber->own_shadow));
 	fiber->memory = NULL;
 }
 
@@ -273,14 +216,21 @@ void fiber_start(struct fiber *fiber, void (*function)(void *argument),
 
 void fiber_leave(struct fiber *fiber)
 {
-	announce_thread(fiber);
+	/* A fiber that has ended leaves nothing behind. */
+	FOR_ASAN(__sanitizer_start_switch_fiber(
+		fiber->ended ? NULL : &fiber->own_shadow, fiber->thread_bottom,
+		fiber->thread_bytes));
+	FOR_TSAN(__tsan_switch_to_fiber(fiber->thread_shadow, 0));
 	fiber_switch(&fiber->own_place, fiber->thread_place);
-	confirm_fiber(fiber, fiber->own_shadow);
+	FOR_ASAN(__sanitizer_finish_switch_fiber(fiber->own_shadow,
+						 &fiber->thread_bottom,
+						 &fiber->thread_bytes));
 }
 
 static void begin(struct fiber *fiber)
 {
-	confirm_fiber(fiber, NULL);
+	FOR_ASAN(__sanitizer_finish_switch_fiber(NULL, &fiber->thread_bottom,
+						 &fiber->thread_bytes));
 	fiber->function(fiber->argument);
 	fiber->ended = true;
 	fiber_leave(fiber);
@@ -289,7 +239,11 @@ static void begin(struct fiber *fiber)
 
 void fiber_enter(struct fiber *fiber)
 {
-	announce_fiber(fiber);
+	FOR_ASAN(__sanitizer_start_switch_fiber(
+		&fiber->thread_shadow, bottom_of(fiber), size_of(fiber)));
+	FOR_TSAN(fiber->thread_shadow = __tsan_get_current_fiber());
+	FOR_TSAN(__tsan_switch_to_fiber(fiber->own_shadow, 0));
 	fiber_switch(&fiber->thread_place, fiber->own_place);
-	confirm_thread(fiber);
+	FOR_ASAN(__sanitizer_finish_switch_fiber(fiber->thread_shadow, NULL,
+						 NULL));
 }
