@@ -235,7 +235,7 @@ static void send_wake_up(struct udp *x, unsigned node)
 
 /* Put the STATUS into the peer's mailbox.  False: a datagram is needed. */
 static bool put_on_page(struct udp *x, unsigned node,
-			const struct udp_wire_status *status)
+			struct udp_wire_status *status)
 {
 	bool urgent =
 		(status->flags & (UDP_STATUS_QUERY | UDP_STATUS_FAILED)) != 0;

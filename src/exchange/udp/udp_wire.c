@@ -158,29 +158,20 @@ bool udp_wire_data_is_whole(const uint8_t header[UDP_DATA_HEADER_BYTES],
 /* --- STATUS ----------------------------------------------------------------
  */
 
-/* Lengths of what follows the fixed part.  They are counted apart from the
- * status, since not all of it may fit. */
-struct tails {
-	size_t application_bytes;
-	size_t total_count;
-	size_t text_bytes;
-	size_t gap_count;
-};
-
-static size_t bytes_of_tails(const struct tails *tails)
+static size_t bytes_of_tails(const struct udp_wire_status *status)
 {
-	return tails->application_bytes +
-	       tails->total_count * sizeof(uint64_t) + tails->text_bytes +
-	       tails->gap_count * sizeof(struct gap_wire);
+	return status->application_bytes +
+	       status->total_count * sizeof(uint64_t) + status->text_bytes +
+	       status->gap_count * sizeof(struct gap_wire);
 }
 
-static bool tails_are_good(const struct tails *tails, uint32_t flags)
+static bool counts_are_good(const struct udp_wire_status *status)
 {
-	return tails->application_bytes <= EXCHANGE_APPLICATION_BYTES_MAX &&
-	       tails->total_count <= UDP_TOTALS_MAX &&
-	       tails->text_bytes <= UDP_TEXT_BYTES_MAX &&
-	       tails->gap_count <= UDP_GAPS_MAX &&
-	       (flags & UDP_STATUS_FAILED || tails->text_bytes == 0);
+	return status->application_bytes <= EXCHANGE_APPLICATION_BYTES_MAX &&
+	       status->total_count <= UDP_TOTALS_MAX &&
+	       status->text_bytes <= UDP_TEXT_BYTES_MAX &&
+	       status->gap_count <= UDP_GAPS_MAX &&
+	       (status->flags & UDP_STATUS_FAILED || status->text_bytes == 0);
 }
 
 /* Bitmaps and buffers are allocated by the length of a segment. */
@@ -198,7 +189,7 @@ static bool fields_are_good(const struct udp_wire_status *status)
 	    status->destination >= UDP_NODES_MAX ||
 	    status->flags & ~(uint32_t)FLAGS_KNOWN || status->data_port == 0 ||
 	    status->delay_ms > EXCHANGE_DELAY_MS_MAX ||
-	    !segment_is_good(status))
+	    !segment_is_good(status) || !counts_are_good(status))
 		return false;
 	if (!(status->flags & UDP_STATUS_FAILED))
 		return status->failure_node == 0 && status->failure_status == 0;
@@ -220,24 +211,19 @@ static bool gap_is_behind(const struct arrivals_gap *gap,
 	       gap->first - last->first > last->count;
 }
 
-/* Decide which tails fit.  A rank that a failure ends needs no totals. */
-static struct tails fit_tails(const struct udp_wire_status *status)
+/* Leave out what does not fit.  A rank that a failure ends needs no totals. */
+static void fit_tails(struct udp_wire_status *status)
 {
 	const size_t room = UDP_STATUS_BYTES_MAX - UDP_STATUS_FIXED_BYTES;
-	struct tails tails = {
-		.application_bytes = status->application_bytes,
-		.total_count = status->total_count,
-		.text_bytes = status->text_bytes,
-	};
-	size_t left;
+	unsigned gap_count = status->gap_count;
 
-	if (bytes_of_tails(&tails) > room && status->flags & UDP_STATUS_FAILED)
-		tails.total_count = 0;
-	assert(bytes_of_tails(&tails) <= room);
-	left = room - bytes_of_tails(&tails);
-	tails.gap_count =
-		MIN(status->gap_count, left / sizeof(struct gap_wire));
-	return tails;
+	status->gap_count = 0;
+	if (bytes_of_tails(status) > room && status->flags & UDP_STATUS_FAILED)
+		status->total_count = 0;
+	assert(bytes_of_tails(status) <= room);
+	status->gap_count =
+		(uint16_t)MIN(gap_count, (room - bytes_of_tails(status)) /
+						 sizeof(struct gap_wire));
 }
 
 static void make_tag(const uint8_t *datagram, size_t datagram_bytes,
@@ -245,24 +231,6 @@ static void make_tag(const uint8_t *datagram, size_t datagram_bytes,
 {
 	hash(&purpose_tag, keys->tag_key, datagram + TAG_BYTES,
 	     datagram_bytes - TAG_BYTES, tag, TAG_BYTES);
-}
-
-/* The fixed fields, with the counts of those tails that fit. */
-static uint8_t *put_fields(uint8_t *datagram,
-			   const struct udp_wire_status *status,
-			   const struct tails *tails)
-{
-	const uint16_t counts[] = { (uint16_t)tails->application_bytes,
-				    (uint16_t)tails->total_count,
-				    (uint16_t)tails->text_bytes,
-				    (uint16_t)tails->gap_count };
-
-	memcpy(datagram, status, UDP_STATUS_FIXED_BYTES);
-	datagram[offsetof(struct udp_wire_status, version)] = UDP_VERSION;
-	datagram[offsetof(struct udp_wire_status, type)] = TYPE_STATUS;
-	memcpy(datagram + offsetof(struct udp_wire_status, application_bytes),
-	       counts, sizeof(counts));
-	return datagram + UDP_STATUS_FIXED_BYTES;
 }
 
 static uint8_t *put(uint8_t *next, const void *bytes, size_t byte_count)
@@ -283,23 +251,26 @@ static uint8_t *put_gap(uint8_t *next, const struct arrivals_gap *gap)
 	return put(next, &wire, sizeof(wire));
 }
 
-size_t udp_wire_put_status(const struct udp_wire_status *status,
+size_t udp_wire_put_status(struct udp_wire_status *status,
 			   uint8_t datagram[UDP_STATUS_BYTES_MAX])
 {
-	const struct tails tails = fit_tails(status);
-	uint8_t *next = put_fields(datagram, status, &tails);
+	uint8_t *next = datagram;
 
+	fit_tails(status);
 	assert(fields_are_good(status));
-	assert(tails_are_good(&tails, status->flags));
-	next = put(next, status->application, tails.application_bytes);
-	next = put(next, status->totals, tails.total_count * sizeof(uint64_t));
-	next = put(next, status->text, tails.text_bytes);
-	for (size_t i = 0; i < tails.gap_count; i++)
+	status->version = UDP_VERSION;
+	status->type = TYPE_STATUS;
+	next = put(next, status, UDP_STATUS_FIXED_BYTES);
+	next = put(next, status->application, status->application_bytes);
+	next = put(next, status->totals,
+		   status->total_count * sizeof(uint64_t));
+	next = put(next, status->text, status->text_bytes);
+	for (unsigned i = 0; i < status->gap_count; i++)
 		next = put_gap(next, &status->gaps[i]);
 	return (size_t)(next - datagram);
 }
 
-size_t udp_wire_seal_status(const struct udp_wire_status *status,
+size_t udp_wire_seal_status(struct udp_wire_status *status,
 			    const struct udp_wire_keys *keys,
 			    uint8_t datagram[UDP_STATUS_BYTES_MAX])
 {
@@ -351,23 +322,13 @@ static bool length_is_good(size_t datagram_bytes)
 bool udp_wire_take_status(const uint8_t *datagram, size_t datagram_bytes,
 			  struct udp_wire_status *status)
 {
-	struct tails tails;
-
 	if (!length_is_good(datagram_bytes))
 		return false;
 	memcpy(status, datagram, UDP_STATUS_FIXED_BYTES);
-	if (status->version != UDP_VERSION || status->type != TYPE_STATUS)
-		return false;
-	tails = (struct tails){
-		.application_bytes = status->application_bytes,
-		.total_count = status->total_count,
-		.text_bytes = status->text_bytes,
-		.gap_count = status->gap_count,
-	};
-	return fields_are_good(status) &&
-	       tails_are_good(&tails, status->flags) &&
+	return status->version == UDP_VERSION && status->type == TYPE_STATUS &&
+	       fields_are_good(status) &&
 	       datagram_bytes ==
-		       UDP_STATUS_FIXED_BYTES + bytes_of_tails(&tails) &&
+		       UDP_STATUS_FIXED_BYTES + bytes_of_tails(status) &&
 	       take_tails(datagram + UDP_STATUS_FIXED_BYTES, status);
 }
 

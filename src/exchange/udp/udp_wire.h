@@ -245,16 +245,16 @@ struct udp_wire_status {
  * udp_wire_open_status() takes them, and application payload and totals must
  * fit beside each other (asserted): with 128 totals a payload of up to 256
  * bytes does.  When there is no room, gaps are left out, and the totals of a
- * status that tells of a failure.  Of a gap of 2^32 segments or more the first
- * 2^32 - 1 are named.
+ * status that tells of a failure; the counts of *status then say what is there.
+ * Of a gap of 2^32 segments or more the first 2^32 - 1 are named.
  */
-size_t udp_wire_seal_status(const struct udp_wire_status *status,
+size_t udp_wire_seal_status(struct udp_wire_status *status,
 			    const struct udp_wire_keys *keys,
 			    uint8_t datagram[UDP_STATUS_BYTES_MAX]);
 
 /* The same without a tag, for memory that only ranks can write, and the way
  * back: false as below. */
-size_t udp_wire_put_status(const struct udp_wire_status *status,
+size_t udp_wire_put_status(struct udp_wire_status *status,
 			   uint8_t datagram[UDP_STATUS_BYTES_MAX]);
 bool udp_wire_take_status(const uint8_t *datagram, size_t datagram_bytes,
 			  struct udp_wire_status *status);
