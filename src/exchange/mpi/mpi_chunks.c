@@ -15,16 +15,12 @@
  * lowest round have nothing before them, neither the sender nor the receiver.
  */
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/flow.h"
 #include "exchange/mpi/mpi_state.h"
 
 #define TAG_CHUNK 2
-/* The same as in mpi_notes.c. */
-#define CANCEL_NS ((uint64_t)200000000)
-#define CANCEL_PAUSE_NS 100000
 
 /* The rank that the message of this turn is from, or goes to. */
 static unsigned node_of(const struct mpi *x, const struct mpi_turn *turn)
@@ -308,21 +304,13 @@ static void cancel_all(struct mpi *x)
 
 bool mpi_chunks_close(struct mpi *x)
 {
-	const struct timespec pause = { .tv_nsec = CANCEL_PAUSE_NS };
-	uint64_t end_ns = clock_now_ns() + CANCEL_NS;
-	int flag = 0;
+	bool ended;
 
 	cancel_all(x);
-	for (;;) {
-		if (MPI_Testall((int)(2 * x->window), x->requests, &flag,
-				MPI_STATUSES_IGNORE) != MPI_SUCCESS)
-			return false;
-		if (flag)
-			break;
-		if (clock_now_ns() > end_ns)
-			return false;
-		nanosleep(&pause, NULL);
-	}
+	mpi_await((int)(2 * x->window), x->requests,
+		  clock_now_ns() + MPI_CANCEL_NS, &ended);
+	if (!ended)
+		return false;
 	for (unsigned slot = 0; slot < 2 * x->window; slot++)
 		free(x->chunks[slot].buffer);
 	return true;

@@ -4,16 +4,11 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "exchange/mpi/mpi_state.h"
 
 #define TAG_NOTE 1
-/* A request that was cancelled ends at once, unless its message is under way
- * from a rank that is gone. */
-#define CANCEL_NS ((uint64_t)200000000)
-#define CANCEL_PAUSE_NS 100000
 
 static_assert(MPI_NOTE_TEXT_MAX >= EXCHANGE_HELLO_BYTES_MAX &&
 		      MPI_NOTE_TEXT_MAX >= EXCHANGE_APPLICATION_BYTES_MAX &&
@@ -292,20 +287,18 @@ bool mpi_notes_receive(struct mpi *x)
 
 bool mpi_notes_close(struct mpi *x)
 {
-	const struct timespec pause = { .tv_nsec = CANCEL_PAUSE_NS };
-	uint64_t end_ns = clock_now_ns() + CANCEL_NS;
-	int flag = x->hearing == MPI_REQUEST_NULL;
+	uint64_t end_ns = clock_now_ns() + MPI_CANCEL_NS;
+	bool ended;
 
-	if (!flag)
+	if (x->hearing != MPI_REQUEST_NULL)
 		MPI_Cancel(&x->hearing);
-	while (!flag || !mpi_notes_are_sent(x)) {
-		if (!flag && MPI_Test(&x->hearing, &flag, MPI_STATUS_IGNORE) !=
-				     MPI_SUCCESS)
-			return false;
-		if (clock_now_ns() > end_ns)
-			return false;
-		nanosleep(&pause, NULL);
-	}
+	mpi_await(1, &x->hearing, end_ns, &ended);
+	for (struct mpi_sent_note *sent = x->notes; ended && sent;
+	     sent = sent->next)
+		mpi_await((int)sent->request_count, sent->requests, end_ns,
+			  &ended);
+	if (!ended)
+		return false;
 	while (x->notes) {
 		struct mpi_sent_note *next = x->notes->next;
 

@@ -158,6 +158,13 @@ static inline unsigned mpi_own(const struct mpi *x)
 /* --- mpi_world.c ------------------------------------------------------------
  */
 
+/* How long closing waits for requests.  One that was cancelled ends at once,
+ * unless its message is under way from a rank that is gone. */
+#define MPI_CANCEL_NS ((uint64_t)200000000)
+
+/* Wait for requests to end, until end_ns at most.  Returns MPI's code; *ended:
+ * all have. */
+int mpi_await(int count, MPI_Request *requests, uint64_t end_ns, bool *ended);
 /* Is the code of an MPI function MPI_SUCCESS?  If not, the run has failed. */
 bool mpi_succeeds(struct mpi *x, int code);
 /* Requests did not end, and their memory stays. */

@@ -60,26 +60,33 @@ static int check(int code, struct failure *failure)
 	return failure_set(failure, EXIT_PEER, NULL, 0, "%s", why);
 }
 
+int mpi_await(int count, MPI_Request *requests, uint64_t end_ns, bool *ended)
+{
+	const struct timespec pause = { .tv_nsec = POLL_NS };
+	int flag = 0, code;
+
+	for (;;) {
+		code = MPI_Testall(count, requests, &flag, MPI_STATUSES_IGNORE);
+		*ended = code == MPI_SUCCESS && flag;
+		if (code != MPI_SUCCESS || flag || clock_now_ns() > end_ns)
+			return code;
+		nanosleep(&pause, NULL);
+	}
+}
+
 /* Wait until the request has ended.  0, or -errno with *failure filled. */
 static int await(MPI_Request *request, uint64_t for_ns, struct failure *failure)
 {
-	const struct timespec pause = { .tv_nsec = POLL_NS };
-	uint64_t end_ns = clock_now_ns() + for_ns;
-	int flag = 0;
+	bool ended;
+	int error =
+		check(mpi_await(1, request, clock_now_ns() + for_ns, &ended),
+		      failure);
 
-	for (;;) {
-		int error = check(MPI_Test(request, &flag, MPI_STATUS_IGNORE),
-				  failure);
-
-		if (error || flag)
-			return error;
-		if (clock_now_ns() > end_ns)
-			return failure_set(failure, EXIT_PEER, NULL, 0,
-					   "MPI: a rank has not come within "
-					   "%.1f s",
-					   (double)for_ns / 1e9);
-		nanosleep(&pause, NULL);
-	}
+	if (error || ended)
+		return error;
+	return failure_set(failure, EXIT_PEER, NULL, 0,
+			   "MPI: a rank has not come within %.1f s",
+			   (double)for_ns / 1e9);
 }
 
 /* --- what waits -------------------------------------------------------------
@@ -89,10 +96,6 @@ static int await(MPI_Request *request, uint64_t for_ns, struct failure *failure)
  */
 
 #define PREFIX "blinksort-mpi: "
-
-struct limit {
-	struct sigaction before;
-};
 
 /* What is said when the one limit at a time is over. */
 static const char *volatile late_line;
@@ -106,22 +109,23 @@ static void handle_alarm(int number)
 	_exit(EXIT_PEER);
 }
 
-static void begin_limit(struct limit *limit, unsigned seconds, const char *line)
+static void begin_limit(struct sigaction *before, unsigned seconds,
+			const char *line)
 {
 	const struct sigaction action = { .sa_handler = handle_alarm };
 
 	late_line = line;
-	sigaction(SIGALRM, &action, &limit->before);
+	sigaction(SIGALRM, &action, before);
 	alarm(seconds);
 }
 
-static void end_limit(const struct limit *limit)
+static void end_limit(const struct sigaction *before)
 {
 	alarm(0);
-	sigaction(SIGALRM, &limit->before, NULL);
+	sigaction(SIGALRM, before, NULL);
 }
 
-static void begin_start(struct limit *limit, uint64_t deadline_ns)
+static void begin_start(struct sigaction *before, uint64_t deadline_ns)
 {
 	static char line[128];
 	uint64_t seconds = INIT_DEADLINES * (deadline_ns / 1000000) / 1000 + 1;
@@ -129,7 +133,7 @@ static void begin_start(struct limit *limit, uint64_t deadline_ns)
 	snprintf(line, sizeof(line),
 		 PREFIX "MPI_Init: not all ranks have come within %u s\n",
 		 (unsigned)seconds);
-	begin_limit(limit, (unsigned)MIN(seconds, UINT32_MAX), line);
+	begin_limit(before, (unsigned)MIN(seconds, UINT32_MAX), line);
 }
 
 /* --- starting ---------------------------------------------------------------
@@ -245,16 +249,16 @@ int mpi_world_start(struct mpi_world **started, uint64_t deadline_ns,
 	struct mpi_world *world = calloc(1, sizeof(*world));
 	uint64_t begin_ns = clock_now_ns();
 	int provided = 0, error;
-	struct limit limit;
+	struct sigaction before;
 
 	*started = NULL;
 	if (!world)
 		return failure_no_memory(failure);
-	begin_start(&limit, deadline_ns);
+	begin_start(&before, deadline_ns);
 	error = check(
 		MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided),
 		failure);
-	end_limit(&limit);
+	end_limit(&before);
 	if (error) {
 		free_world(world);
 		return error;
@@ -332,13 +336,13 @@ static void take_late_notes(void)
 static uint64_t finalize(void)
 {
 	uint64_t begin_ns = clock_now_ns();
-	struct limit limit;
+	struct sigaction before;
 
-	begin_limit(&limit, FINALIZE_S,
+	begin_limit(&before, FINALIZE_S,
 		    PREFIX "MPI_Finalize does not end: a rank is gone\n");
 	take_late_notes();
 	MPI_Finalize();
-	end_limit(&limit);
+	end_limit(&before);
 	return clock_now_ns() - begin_ns;
 }
 
