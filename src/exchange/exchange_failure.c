@@ -23,11 +23,17 @@ void exchange_note_failure(struct exchange *exchange, unsigned node,
 	failure_set(&failed->failure, status, failed->what, 0, "%s", why);
 }
 
-void exchange_note_told_failure(struct exchange *exchange, unsigned node,
-				const char *why)
+void exchange_hear_failure(struct exchange *exchange, unsigned node,
+			   unsigned failed, const void *why, size_t byte_count)
 {
+	char text[FAILURE_WHY_BYTES];
+
+	snprintf(text, sizeof(text), "%.*s", (int)byte_count,
+		 (const char *)why);
 	exchange->failed.is_told |= !exchange->failed.any;
-	exchange_note_failure(exchange, node, EXIT_PEER, why);
+	exchange_note_failure(exchange,
+			      failed < exchange_count(exchange) ? failed : node,
+			      EXIT_PEER, text);
 }
 
 void exchange_note_own_failure(struct exchange *exchange,

@@ -1,7 +1,6 @@
 /*
  * exchange_peers.c - keep what each rank has said of itself
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,18 +114,6 @@ void exchange_hear_phase(struct exchange *exchange, unsigned node,
 	struct exchange_peer *peer = exchange_peer_of(exchange, node);
 
 	peer->phase = MAX(peer->phase, phase);
-}
-
-void exchange_hear_failure(struct exchange *exchange, unsigned node,
-			   unsigned failed, const void *why, size_t byte_count)
-{
-	char text[FAILURE_WHY_BYTES];
-
-	snprintf(text, sizeof(text), "%.*s", (int)byte_count,
-		 (const char *)why);
-	exchange_note_told_failure(
-		exchange, failed < exchange_count(exchange) ? failed : node,
-		text);
 }
 
 bool exchange_all_are_here(const struct exchange *exchange)

@@ -297,9 +297,6 @@ void exchange_hear_payload(struct exchange *exchange, unsigned node,
 			   const void *payload, size_t byte_count);
 void exchange_hear_phase(struct exchange *exchange, unsigned node,
 			 uint32_t phase);
-/* The node tells that the failed node is at fault, and why. */
-void exchange_hear_failure(struct exchange *exchange, unsigned node,
-			   unsigned failed, const void *why, size_t byte_count);
 bool exchange_all_are_here(const struct exchange *exchange);
 
 /* --- exchange_lengths.c -----------------------------------------------------
@@ -356,9 +353,10 @@ static inline bool exchange_has_announced(const struct exchange *exchange,
 /* Keep this failure, unless there is one already.  node is at fault. */
 void exchange_note_failure(struct exchange *exchange, unsigned node,
 			   enum exit_status status, const char *why);
-/* The same for one that another rank has told. */
-void exchange_note_told_failure(struct exchange *exchange, unsigned node,
-				const char *why);
+/* The same for one that the node tells: the failed node is at fault; if it is
+ * none of the job, the node itself. */
+void exchange_hear_failure(struct exchange *exchange, unsigned node,
+			   unsigned failed, const void *why, size_t byte_count);
 /* The same for a failure of this rank: other ranks are told what it is about,
  * and the own caller is told the failure as it is. */
 void exchange_note_own_failure(struct exchange *exchange,
