@@ -179,6 +179,7 @@ WRAP_test_external_lanes := $(WRAP_test_external_sort)
 WRAP_test_file_io := pread pwrite
 WRAP_test_outfile := openat
 WRAP_test_progress := clock_gettime
+WRAP_test_udp := exchange_serve
 WRAP_test_orderer := thread_pool_wait_while
 WRAP_search := $(SIMULATED)
 WRAP_test_simulation := $(SIMULATED)

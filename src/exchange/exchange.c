@@ -154,7 +154,7 @@ static int prepare_for(struct exchange *exchange, uint64_t *receive_bytes,
 	if (error)
 		return error;
 	exchange->in_left = exchange->ring_count - 1;
-	error = exchange->transport->prepare(exchange, receive_bytes);
+	error = exchange->transport->prepare(exchange);
 	if (error)
 		return failure_set(failure, EXIT_RESOURCES, NULL, -error,
 				   "memory");
@@ -266,7 +266,7 @@ static int go_on_until(struct exchange *exchange,
  */
 
 /* One step is not enough: what a rank asks for may be many datagrams. */
-static int serve(struct exchange *exchange, struct failure *failure)
+int exchange_serve(struct exchange *exchange, struct failure *failure)
 {
 	unsigned steps = exchange->serve_steps_max;
 	uint64_t until_ns;
@@ -356,7 +356,7 @@ static int begin(struct exchange *exchange,
 	if (exchange->transport->begin)
 		exchange->transport->begin(exchange);
 	announce(exchange);
-	return serve(exchange, failure);
+	return exchange_serve(exchange, failure);
 }
 
 static bool all_have_come(const struct exchange *exchange)
@@ -396,7 +396,6 @@ static const struct exchange_ops straight = {
 	.begin = begin,
 	.bytes = exchange_message_bytes,
 	.receive = receive,
-	.serve = serve,
 	.finish = finish,
 	.close = close_all,
 };
@@ -536,11 +535,6 @@ int exchange_receive(struct exchange *exchange, struct failure *failure)
 	return exchange->ops->receive(exchange, failure);
 }
 
-int exchange_serve(struct exchange *exchange, struct failure *failure)
-{
-	return exchange->ops->serve(exchange, failure);
-}
-
 int exchange_finish(struct exchange *exchange, struct failure *failure)
 {
 	return exchange->ops->finish(exchange, failure);
@@ -575,9 +569,7 @@ exchange_counters(const struct exchange *exchange)
 
 uint32_t exchange_payload_bytes(const struct exchange *exchange)
 {
-	return exchange->transport->payload_bytes
-		       ? exchange->transport->payload_bytes(exchange)
-		       : 0;
+	return exchange->payload_bytes;
 }
 
 const char *exchange_transport(const struct exchange *exchange)
@@ -625,11 +617,6 @@ int exchange_init(struct exchange *exchange,
 	exchange_hear_hello(exchange, exchange_own(exchange), options->hello,
 			    options->hello_bytes);
 	return 0;
-}
-
-void exchange_limit_steps(struct exchange *exchange, unsigned steps)
-{
-	exchange->serve_steps_max = steps;
 }
 
 void exchange_place(const struct exchange *exchange, void *memory, size_t bytes)

@@ -38,7 +38,6 @@ struct step {
 
 struct exchange_grid {
 	struct exchange *exchange;
-	struct exchange_ops ops;	  /* ours */
 	const struct exchange_ops *inner; /* of the exchange below */
 	unsigned own;
 	struct grid_shape shape;
@@ -171,7 +170,6 @@ static void end_bundle(struct step *step, unsigned to,
 /* Each rank of our row that passes on gets what is for its column. */
 static void bundle_by_columns(struct exchange_grid *grid)
 {
-	unsigned row = grid_row_of(&grid->shape, grid->own);
 	struct grid_part *next = grid->parts;
 
 	for (unsigned column = 0; column < grid->shape.columns; column++) {
@@ -182,8 +180,7 @@ static void bundle_by_columns(struct exchange_grid *grid)
 			*next++ =
 				own_part(grid, grid_column_member(&grid->shape,
 								  column, k));
-		end_bundle(&grid->row,
-			   grid_row_member(&grid->shape, row, column), first,
+		end_bundle(&grid->row, grid->row.group[column], first,
 			   (unsigned)(next - first));
 	}
 }
@@ -191,14 +188,12 @@ static void bundle_by_columns(struct exchange_grid *grid)
 /* Each rank of our column gets what has come from our row for it. */
 static void bundle_by_rows(struct exchange_grid *grid)
 {
-	unsigned row = grid_row_of(&grid->shape, grid->own),
-		 sources = grid_row_count(&grid->shape, row);
-	unsigned column = grid_column_of(&grid->shape, grid->own);
-	unsigned targets = grid_column_count(&grid->shape, column);
+	unsigned sources = grid->row.inner.group_count;
+	unsigned targets = grid->column.inner.group_count;
 	struct grid_part *parts = grid->parts; /* [target][source] */
 
 	for (unsigned s = 0; s < sources; s++) {
-		unsigned from = grid_row_member(&grid->shape, row, s);
+		unsigned from = grid->row.group[s];
 		const struct incoming_bundle *bundle =
 			incoming_from(&grid->row, from);
 		const uint8_t *at = bundle->bytes + targets * GRID_LENGTH_BYTES;
@@ -208,9 +203,7 @@ static void bundle_by_rows(struct exchange_grid *grid)
 				&parts[k * (size_t)sources + s];
 
 			if (from == grid->own) {
-				*part = own_part(
-					grid, grid_column_member(&grid->shape,
-								 column, k));
+				*part = own_part(grid, grid->column.group[k]);
 				continue;
 			}
 			part->byte_count =
@@ -220,8 +213,7 @@ static void bundle_by_rows(struct exchange_grid *grid)
 		}
 	}
 	for (unsigned k = 0; k < targets; k++)
-		end_bundle(&grid->column,
-			   grid_column_member(&grid->shape, column, k),
+		end_bundle(&grid->column, grid->column.group[k],
 			   parts + k * (size_t)sources, sources);
 }
 
@@ -313,9 +305,8 @@ static int check_bundle(const struct exchange_grid *grid,
 			struct failure *failure)
 {
 	bool is_row = step == &grid->row;
-	unsigned column = grid_column_of(&grid->shape, grid->own);
 	unsigned row = grid_row_of(&grid->shape, sender);
-	unsigned count = is_row ? grid_column_count(&grid->shape, column)
+	unsigned count = is_row ? grid->column.inner.group_count
 				: grid_row_count(&grid->shape, row);
 	uint64_t left = incoming_from(step, sender)->byte_count -
 			count * (uint64_t)GRID_LENGTH_BYTES;
@@ -325,9 +316,7 @@ static int check_bundle(const struct exchange_grid *grid,
 		error = check_part(
 			grid, step, sender, k, &left,
 			is_row ? sender : grid_row_member(&grid->shape, row, k),
-			is_row ? grid_column_member(&grid->shape, column, k)
-			       : grid->own,
-			failure);
+			is_row ? grid->column.group[k] : grid->own, failure);
 	if (error == 0 && left > 0)
 		return exchange_blame(
 			grid->exchange, sender, failure,
@@ -361,14 +350,13 @@ static void note_message(struct exchange_grid *grid, unsigned source,
 /* What our own row has for us has come in the first step. */
 static void find_in_row(struct exchange_grid *grid)
 {
-	unsigned row = grid_row_of(&grid->shape, grid->own),
-		 sources = grid_row_count(&grid->shape, row);
+	unsigned sources = grid->row.inner.group_count;
 	const struct grid_part *parts =
 		grid->parts + grid->own / grid->shape.columns * (size_t)sources;
 
 	for (unsigned s = 0; s < sources; s++)
-		note_message(grid, grid_row_member(&grid->shape, row, s),
-			     parts[s].bytes, parts[s].byte_count);
+		note_message(grid, grid->row.group[s], parts[s].bytes,
+			     parts[s].byte_count);
 }
 
 static void find_in_column(struct exchange_grid *grid, unsigned sender)
@@ -439,7 +427,7 @@ static int deliver(struct exchange_grid *grid, unsigned source,
 		if (grid->unserved_bytes < UNSERVED_BYTES_MAX)
 			continue;
 		grid->unserved_bytes = 0;
-		error = grid->inner->serve(grid->exchange, failure);
+		error = exchange_serve(grid->exchange, failure);
 	}
 	if (byte_count == 0)
 		pass_on(collective, source, 0, true);
@@ -635,17 +623,13 @@ static bool fill(struct exchange_grid *grid)
 	return true;
 }
 
-static void take_over(struct exchange_grid *grid, struct exchange *exchange)
-{
-	grid->inner = exchange->ops;
-	grid->ops = *grid->inner;
-	grid->ops.begin = begin;
-	grid->ops.receive = receive;
-	grid->ops.finish = finish;
-	grid->ops.bytes = message_bytes;
-	grid->ops.close = close_all;
-	exchange_go_by(exchange, &grid->ops, grid);
-}
+static const struct exchange_ops by_grid = {
+	.begin = begin,
+	.bytes = message_bytes,
+	.receive = receive,
+	.finish = finish,
+	.close = close_all,
+};
 
 int exchange_grid_set(struct exchange *exchange, unsigned rows,
 		      unsigned columns, struct failure *failure)
@@ -668,6 +652,7 @@ int exchange_grid_set(struct exchange *exchange, unsigned rows,
 		free_grid(grid);
 		return failure_no_memory(failure);
 	}
-	take_over(grid, exchange);
+	grid->inner = exchange->ops;
+	exchange_go_by(exchange, &by_grid, grid);
 	return 0;
 }

@@ -60,8 +60,7 @@ struct exchange_transport {
 	void (*begin)(struct exchange *exchange);
 	/* All ranks of the ring have announced: prepare for so many bytes of
 	 * each.  Returns 0, or -errno. */
-	int (*prepare)(struct exchange *exchange,
-		       const uint64_t *receive_bytes);
+	int (*prepare)(struct exchange *exchange);
 	/* Or NULL.  Messages can come: tell those of the ring that wait for it.
 	 */
 	void (*ready)(struct exchange *exchange);
@@ -95,8 +94,6 @@ struct exchange_transport {
 	 * not compared. */
 	int64_t (*clock_offset_ns)(const struct exchange *exchange,
 				   unsigned node, uint64_t *bound_ns);
-	/* Or NULL: there are no segments. */
-	uint32_t (*payload_bytes)(const struct exchange *exchange);
 	/* Free the struct that embeds the exchange. */
 	void (*close)(struct exchange *exchange);
 };
@@ -110,7 +107,6 @@ struct exchange_ops {
 	uint64_t (*bytes)(const struct exchange *exchange, unsigned source,
 			  unsigned destination);
 	int (*receive)(struct exchange *exchange, struct failure *failure);
-	int (*serve)(struct exchange *exchange, struct failure *failure);
 	int (*finish)(struct exchange *exchange, struct failure *failure);
 	void (*close)(struct exchange *exchange);
 };
@@ -220,12 +216,13 @@ struct exchange {
 	unsigned here_count; /* of other ranks that have been heard */
 	uint64_t *totals;    /* of all announcements of all peers; owned */
 
-	/* Written by exchange.c. */
+	struct exchange_failed failed;
+
+	/* Written by many: the transport sets them as it opens. */
 	/* Steps of one exchange_serve() at most: enough for what a rank may ask
 	 * for, but not endless if strangers keep sending. */
 	unsigned serve_steps_max;
-
-	struct exchange_failed failed;
+	uint32_t payload_bytes; /* exchange_payload_bytes() */
 
 	/* Written by many: each file of the transport counts what it does. */
 	struct exchange_counters counters;
@@ -250,8 +247,6 @@ int exchange_init(struct exchange *exchange,
 		  const struct exchange_transport *transport,
 		  const struct exchange_options *options,
 		  struct failure *failure);
-/* So many steps exchange_serve() may take: for the transport, as it opens. */
-void exchange_limit_steps(struct exchange *exchange, unsigned steps);
 /* These bytes of fresh memory, which no thread has touched, are a buffer of the
  * network: on the node that the options name. */
 void exchange_place(const struct exchange *exchange, void *memory,

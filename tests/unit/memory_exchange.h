@@ -234,10 +234,9 @@ static void memory_begin(struct exchange *exchange)
 	memory_unlock(x);
 }
 
-static int memory_prepare(struct exchange *exchange,
-			  const uint64_t *receive_bytes)
+static int memory_prepare(struct exchange *exchange)
 {
-	(void)exchange, (void)receive_bytes;
+	(void)exchange;
 	return 0;
 }
 
@@ -391,7 +390,7 @@ static struct exchange *memory_open(void *context,
 	x->hub = context;
 	x->own = options->rank->rank;
 	x->node_count = options->rank->node_count;
-	exchange_limit_steps(&x->base, 1);
+	x->base.serve_steps_max = 1;
 	if (exchange_init(&x->base, &transport, options, failure) < 0) {
 		exchange_close(&x->base);
 		return NULL;

@@ -71,9 +71,8 @@ static bool hear(struct exchange *exchange, uint64_t now_ns)
 /* --- DATA -------------------------------------------------------------------
  */
 
-static int prepare(struct exchange *exchange, const uint64_t *receive_bytes)
+static int prepare(struct exchange *exchange)
 {
-	(void)receive_bytes;
 	mpi_chunks_begin(mpi_of(exchange));
 	return 0;
 }
@@ -96,47 +95,42 @@ static bool waits_for(const struct exchange *exchange, unsigned node)
 /* What has left is MPI's, which brings it there. */
 static bool is_through(const struct exchange *exchange)
 {
-	return mpi_all_sent(mpi_of_const(exchange));
+	const struct mpi *x = mpi_of_const(exchange);
+
+	return x->out_turn.round == exchange->ring_count && x->out_count == 0;
 }
 
 /* --- waiting ----------------------------------------------------------------
  */
 
-static void wait_a_moment(struct mpi *x)
+/* MPI tells of nothing that comes: a wait is over after a moment. */
+static void wait_a_moment(struct exchange *exchange, uint64_t until_ns)
 {
 	const struct timespec nap = { .tv_nsec = NAP_NS };
+	struct mpi *x = mpi_of(exchange);
 	uint64_t now_ns = clock_now_ns();
 
+	(void)until_ns;
 	if (x->wait_ns == 0)
 		x->wait_ns = now_ns;
 	if (now_ns - x->wait_ns > POLL_NS)
 		nanosleep(&nap, NULL);
-	else if (!x->base.spins)
+	else if (!exchange->spins)
 		sched_yield();
 }
 
-static void end_wait(struct mpi *x)
+static void end_wait(struct exchange *exchange)
 {
+	struct mpi *x = mpi_of(exchange);
 	uint64_t wait_ns;
 
 	if (x->wait_ns == 0)
 		return;
 	wait_ns = clock_now_ns() - x->wait_ns;
-	x->base.counters.poll_wait_ns += wait_ns;
-	if (x->base.lane && wait_ns > TRACED_NS)
-		trace_end(x->base.lane, x->wait_ns, "wait");
+	exchange->counters.poll_wait_ns += wait_ns;
+	if (exchange->lane && wait_ns > TRACED_NS)
+		trace_end(exchange->lane, x->wait_ns, "wait");
 	x->wait_ns = 0;
-}
-
-static void wait_until(struct exchange *exchange, uint64_t until_ns)
-{
-	(void)until_ns;
-	wait_a_moment(mpi_of(exchange));
-}
-
-static void end_waiting(struct exchange *exchange)
-{
-	end_wait(mpi_of(exchange));
 }
 
 /* --- the end ----------------------------------------------------------------
@@ -148,8 +142,8 @@ static void send_rest(struct mpi *x, uint64_t for_ns)
 	uint64_t end_ns = clock_now_ns() + for_ns;
 
 	while (!mpi_notes_are_sent(x) && clock_now_ns() < end_ns)
-		wait_a_moment(x);
-	end_wait(x);
+		wait_a_moment(&x->base, end_ns);
+	end_wait(&x->base);
 }
 
 static void tell_failure(struct exchange *exchange)
@@ -193,8 +187,8 @@ static const struct exchange_transport transport = {
 	.move = move,
 	.waits_for = waits_for,
 	.is_through = is_through,
-	.wait = wait_until,
-	.end_wait = end_waiting,
+	.wait = wait_a_moment,
+	.end_wait = end_wait,
 	.tell_failure = tell_failure,
 	.leave = leave,
 	.close = close_mpi,
@@ -229,7 +223,7 @@ static int read_numbers(struct mpi *x, struct failure *failure)
 	x->window = (unsigned)window;
 	x->in_window = MIN(x->window, IN_WINDOW);
 	/* Each chunk of the window may be taken, and another begun. */
-	exchange_limit_steps(&x->base, 4 * x->window + mpi_node_count(x));
+	x->base.serve_steps_max = 4 * x->window + mpi_node_count(x);
 	return 0;
 }
 

@@ -196,9 +196,4 @@ bool mpi_chunks_advance(struct mpi *x, uint64_t now_ns);
 /* False: some requests do not end. */
 bool mpi_chunks_close(struct mpi *x);
 
-static inline bool mpi_all_sent(const struct mpi *x)
-{
-	return x->out_turn.round == x->base.ring_count && x->out_count == 0;
-}
-
 #endif /* MPI_STATE_H */

@@ -40,13 +40,8 @@
 static void tell(struct exchange *exchange, unsigned node,
 		 enum exchange_news news)
 {
-	struct udp *x = udp_of(exchange);
-
 	(void)news;
-	if (node == EXCHANGE_ALL)
-		udp_status_send_all(x, 0);
-	else
-		udp_status_send(x, node, 0);
+	udp_status_send(udp_of(exchange), node, 0);
 }
 
 static bool hear(struct exchange *exchange, uint64_t now_ns)
@@ -65,16 +60,6 @@ static void begin(struct exchange *exchange)
 	udp_status_begin(x);
 	udp_send_begin(x);
 	udp_receive_begin(x);
-}
-
-static int prepare(struct exchange *exchange, const uint64_t *receive_bytes)
-{
-	return udp_receive_prepare(udp_of(exchange), receive_bytes);
-}
-
-static void ready(struct exchange *exchange)
-{
-	udp_receive_ready(udp_of(exchange));
 }
 
 static bool move(struct exchange *exchange, uint64_t now_ns, uint64_t *until_ns)
@@ -98,7 +83,12 @@ static bool waits_for(const struct exchange *exchange, unsigned node)
 
 static bool is_through(const struct exchange *exchange)
 {
-	return udp_all_acked(udp_of_const(exchange));
+	const struct udp *x = udp_of_const(exchange);
+
+	for (unsigned i = 1; i < exchange->ring_count; i++)
+		if (!udp_is_acked(x, exchange->ring[i]))
+			return false;
+	return true;
 }
 
 /* --- waiting ---------------------------------------------------------------
@@ -258,7 +248,7 @@ static void tell_failure(struct exchange *exchange)
 		if (i == 0 || x->base.failed.is_told)
 			tell_at_powers_of_two(x);
 		else
-			udp_status_send_all(x, 0);
+			udp_status_send(x, EXCHANGE_ALL, 0);
 	}
 }
 
@@ -296,13 +286,6 @@ static int64_t clock_offset_ns(const struct exchange *exchange, unsigned node,
 	return clock->offset_ns;
 }
 
-static uint32_t payload_bytes_to_next(const struct exchange *exchange)
-{
-	const struct udp *x = udp_of_const(exchange);
-
-	return x->segment_bytes[(udp_own(x) + 1) % udp_node_count(x)];
-}
-
 /* --- opening and closing ---------------------------------------------------
  */
 
@@ -319,8 +302,8 @@ static const struct exchange_transport transport = {
 	.tell = tell,
 	.hear = hear,
 	.begin = begin,
-	.prepare = prepare,
-	.ready = ready,
+	.prepare = udp_receive_prepare,
+	.ready = udp_receive_ready,
 	.move = move,
 	.waits_for = waits_for,
 	.is_through = is_through,
@@ -329,7 +312,6 @@ static const struct exchange_transport transport = {
 	.tell_failure = tell_failure,
 	.leave = leave,
 	.clock_offset_ns = clock_offset_ns,
-	.payload_bytes = payload_bytes_to_next,
 	.close = close_udp,
 };
 
@@ -355,7 +337,7 @@ struct exchange *udp_open(const struct exchange_options *options,
 	error = exchange_init(&x->base, &transport, options, failure);
 	/* Most of it is buffers of datagrams; so large a block is fresh. */
 	exchange_place(&x->base, x, sizeof(*x));
-	exchange_limit_steps(&x->base, SERVE_STEPS_MAX);
+	x->base.serve_steps_max = SERVE_STEPS_MAX;
 	x->options = *udp_options;
 	x->crc32c = udp_options->crc32c ? crc32c_kernel(udp_options->kernel)
 					: no_crc32c;

@@ -207,6 +207,8 @@ static int find_payloads(struct udp *x, struct udp_host *hosts,
 			(uint32_t)bytes - UDP_DATA_HEADER_BYTES;
 		largest = MAX(largest, bytes);
 	}
+	x->base.payload_bytes =
+		x->segment_bytes[(udp_own(x) + 1) % udp_node_count(x)];
 	x->window_bytes = x->options.window_bytes
 				  ? x->options.window_bytes
 				  : x->data.receive_room_bytes / ROOM_PART;

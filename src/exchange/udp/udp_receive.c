@@ -35,8 +35,9 @@ void udp_receive_begin(struct udp *x)
 	}
 }
 
-int udp_receive_prepare(struct udp *x, const uint64_t *receive_bytes)
+int udp_receive_prepare(struct exchange *exchange)
 {
+	struct udp *x = udp_of(exchange);
 	unsigned slot = x->base.epoch % EXCHANGE_ANNOUNCED;
 	int error = 0;
 
@@ -44,8 +45,10 @@ int udp_receive_prepare(struct udp *x, const uint64_t *receive_bytes)
 		unsigned node = x->base.ring[i];
 		struct udp_peer *peer = x->peers[node];
 
-		error = arrivals_init(&peer->in.arrivals, receive_bytes[node],
-				      MAX(1, peer->heard.segment_bytes[slot]));
+		error = arrivals_init(
+			&peer->in.arrivals,
+			exchange_announced(exchange, node)->byte_count,
+			MAX(1, peer->heard.segment_bytes[slot]));
 		peer->in.open = error == 0;
 	}
 	return error;
@@ -264,8 +267,10 @@ static bool must_know(const struct udp *x, unsigned node)
 	       (bytes == 0 && peer->out.byte_count == 0 && !x->base.all_meet);
 }
 
-void udp_receive_ready(struct udp *x)
+void udp_receive_ready(struct exchange *exchange)
 {
+	struct udp *x = udp_of(exchange);
+
 	for (unsigned i = 1; i < x->base.ring_count; i++) {
 		unsigned node = x->base.ring[i];
 		struct udp_in *in = &x->peers[node]->in;

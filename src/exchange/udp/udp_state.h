@@ -227,9 +227,9 @@ struct udp_peer *udp_peer_of(struct udp *x, unsigned node);
 void udp_status_say_hello(struct udp *x);
 /* Forget what peers have said of the last epoch. */
 void udp_status_begin(struct udp *x);
-/* Send STATUS to one peer, with flags of enum udp_wire_flag; to all. */
+/* Send STATUS to one peer, or to EXCHANGE_ALL, with flags of enum
+ * udp_wire_flag. */
 void udp_status_send(struct udp *x, unsigned node, uint32_t flags);
-void udp_status_send_all(struct udp *x, uint32_t flags);
 /* The same twice: a list of gaps was served.  This rank says so once, and only
  * where datagrams are lost. */
 void udp_status_send_twice(struct udp *x, unsigned node);
@@ -269,11 +269,11 @@ bool udp_send_is_stuck(struct udp *x, unsigned node, uint64_t now_ns);
  */
 
 void udp_receive_begin(struct udp *x);
-/* Keep count of messages of receive_bytes[node].  0 or -errno. */
-int udp_receive_prepare(struct udp *x, const uint64_t *receive_bytes);
-/* All have announced: tell the ranks that wait for that, and that cannot know
- * it by our DATA. */
-void udp_receive_ready(struct udp *x);
+/* All have announced: keep count of their messages.  0 or -errno. */
+int udp_receive_prepare(struct exchange *exchange);
+/* Then tell the ranks that wait for that, and that cannot know it by our DATA.
+ */
+void udp_receive_ready(struct exchange *exchange);
 /* Take some of what has arrived; true if there was any. */
 bool udp_receive_some(struct udp *x, uint64_t now_ns);
 /* Ask for gaps that are not being filled already; returns when to look again.
@@ -317,14 +317,6 @@ static inline bool udp_is_acked(const struct udp *x, unsigned node)
 	       (peer->out.byte_count == 0 && x->base.all_meet) ||
 	       (peer->heard.ready &&
 		peer->heard.prefix_bytes >= peer->out.byte_count);
-}
-
-static inline bool udp_all_acked(const struct udp *x)
-{
-	for (unsigned i = 1; i < x->base.ring_count; i++)
-		if (!udp_is_acked(x, x->base.ring[i]))
-			return false;
-	return true;
 }
 
 #endif /* UDP_STATE_H */

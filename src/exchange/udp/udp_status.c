@@ -297,16 +297,13 @@ static void send_status(struct udp *x, unsigned node, uint32_t flags,
 
 void udp_status_send(struct udp *x, unsigned node, uint32_t flags)
 {
-	send_status(x, node, flags, OCCASION_ANY);
-}
-
-/* The next rank first: all ranks do this at about the same time. */
-void udp_status_send_all(struct udp *x, uint32_t flags)
-{
 	unsigned count = udp_node_count(x);
 
-	for (unsigned i = 1; i < count; i++)
-		udp_status_send(x, (udp_own(x) + i) % count, flags);
+	if (node != EXCHANGE_ALL)
+		send_status(x, node, flags, OCCASION_ANY);
+	/* The next rank first: all ranks do this at about the same time. */
+	for (unsigned i = 1; node == EXCHANGE_ALL && i < count; i++)
+		send_status(x, (udp_own(x) + i) % count, flags, OCCASION_ANY);
 }
 
 void udp_status_send_twice(struct udp *x, unsigned node)
@@ -350,7 +347,7 @@ void udp_status_say_hello(struct udp *x)
 		x->page = udp_page_make(count, x->hello);
 	if (x->page)
 		udp_page_attach(x->page, address_port(&x->control.local));
-	udp_status_send_all(x, 0);
+	udp_status_send(x, EXCHANGE_ALL, 0);
 }
 
 /* --- hearing ---------------------------------------------------------------
@@ -364,7 +361,7 @@ static void take_offer(struct udp *x, const uint8_t *offer)
 	x->page = udp_page_find(offer, udp_node_count(x), udp_own(x));
 	if (x->page)
 		udp_page_attach(x->page, address_port(&x->control.local));
-	udp_status_send_all(x, 0);
+	udp_status_send(x, EXCHANGE_ALL, 0);
 }
 
 static void handle_hello(struct udp *x, const struct udp_wire_status *status)
