@@ -137,8 +137,7 @@ int address_parse(const char *text, struct address *address)
 	error = find_host(&parts, address);
 	if (error)
 		return error;
-	/* The port is at the same offset in both families. */
-	((struct sockaddr_in *)&address->socket)->sin_port = htons(parts.port);
+	address_set_port(address, parts.port);
 	unmap(address);
 	return 0;
 }

@@ -121,8 +121,7 @@ static int route_mtu(int fd, const struct address *local,
 	socklen_t length = sizeof(mtu);
 	bool v6 = is_ipv6(local);
 
-	/* The port is at the same offset in both families. */
-	((struct sockaddr_in *)&from.socket)->sin_port = 0;
+	address_set_port(&from, 0);
 	if (bind(fd, (const struct sockaddr *)&from.socket, from.length) ||
 	    connect(fd, (const struct sockaddr *)&peer->socket, peer->length) ||
 	    getsockopt(fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP,
