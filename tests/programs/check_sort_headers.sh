@@ -195,6 +195,8 @@ case_devices()
 				<(tail -c +$((bytes + 1)) before)
 		done
 		losetup -d "${devices[@]}"
+		# At the end they may be another test's.
+		devices=()
 	done
 }
 
