@@ -38,6 +38,15 @@ char *format_size_down(char buffer[FORMAT_SIZE_BYTES], uint64_t bytes);
  * ms", "1.02 s". */
 char *format_duration(char buffer[FORMAT_DURATION_BYTES], uint64_t ns);
 
+/* The same texts as an argument of a call; their memory lives until the end of
+ * the block that the call stands in. */
+#define FORMAT_U128(value) format_u128((char[FORMAT_U128_BYTES]){ 0 }, value)
+#define FORMAT_U128_HEX(value)                                                 \
+	format_u128_hex((char[FORMAT_U128_BYTES]){ 0 }, value)
+#define FORMAT_SIZE(bytes) format_size((char[FORMAT_SIZE_BYTES]){ 0 }, bytes)
+#define FORMAT_DURATION(ns)                                                    \
+	format_duration((char[FORMAT_DURATION_BYTES]){ 0 }, ns)
+
 /* Write length bytes of text, or if they have no room, their beginning, "..."
  * and their end, cut between characters.  room is that of the buffer with the
  * NUL, 16 at least. */

@@ -408,7 +408,6 @@ int main(int argc, char **argv)
 {
 	struct failure failure = { .status = EXIT_DONE };
 	static struct options options;
-	char text[FORMAT_U128_BYTES];
 	u128 checksum = 0;
 	int ret;
 
@@ -424,6 +423,6 @@ int main(int argc, char **argv)
 	if (generate(&options, &checksum, &failure) < 0)
 		return log_failure(&failure);
 	if (options.checksum)
-		fprintf(stderr, "%s\n", format_u128_hex(text, checksum));
+		fprintf(stderr, "%s\n", FORMAT_U128_HEX(checksum));
 	return EXIT_DONE;
 }

@@ -526,8 +526,6 @@ static void print_text(const struct simulation_options *options,
 		       const struct simulation_figures *figures)
 {
 	const struct virtual_counters *network = &figures->network;
-	char median[FORMAT_DURATION_BYTES], max[FORMAT_DURATION_BYTES];
-	char end[FORMAT_DURATION_BYTES], size[FORMAT_SIZE_BYTES];
 
 	printf("%u ranks, %s%" PRIu64 " bytes to each, %s", options->node_count,
 	       options->lengths == SIMULATION_EQUAL ? "" : "up to ",
@@ -538,14 +536,14 @@ static void print_text(const struct simulation_options *options,
 	putchar('\n');
 	printf("all messages came within %s (median), %s (last rank); all "
 	       "ended within %s\n",
-	       format_duration(median, figures->median_ns),
-	       format_duration(max, figures->max_ns),
-	       format_duration(end, figures->end_ns));
+	       FORMAT_DURATION(figures->median_ns),
+	       FORMAT_DURATION(figures->max_ns),
+	       FORMAT_DURATION(figures->end_ns));
 	printf("%" PRIu64 " datagrams: %" PRIu64 " of messages, %" PRIu64
 	       " sent again, %" PRIu64 " of status; %s on links\n",
 	       network->datagrams, figures->ranks.sent_datagrams,
 	       figures->ranks.resent_datagrams, figures->ranks.status_datagrams,
-	       format_size(size, network->bytes));
+	       FORMAT_SIZE(network->bytes));
 	printf("dropped: %" PRIu64 " by switches, %" PRIu64
 	       " by full sockets, %" PRIu64 " by chance or unknown sockets\n",
 	       network->queue_drops, network->room_drops, network->lost);

@@ -598,8 +598,6 @@ static int explain(const struct options *options,
 static int report(const struct options *options,
 		  const struct sorter_result *result)
 {
-	char sum[FORMAT_U128_BYTES];
-
 	/* Records have taken standard output. */
 	if (options->streams.is_stdout &&
 	    dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
@@ -608,7 +606,7 @@ static int report(const struct options *options,
 		sort_report_json(&options->config, result,
 				 &options->external_result);
 	else if (options->config.checksum)
-		printf("%s\n", format_u128_hex(sum, result->checksum));
+		printf("%s\n", FORMAT_U128_HEX(result->checksum));
 	return stdout_finish();
 }
 

@@ -14,20 +14,9 @@
 #include "programs/blinksort/external_report.h"
 #include "programs/blinksort/sort_report.h"
 
-/* The longest time that is printed as a number of ns, of 64 bits. */
-#define NS_MAX 1e18
-
 /* --- as a text ------------------------------------------------------------ */
 
-/* Texts for one printf(): each is used until it is printed. */
-struct texts {
-	char text[6][FORMAT_SIZE_BYTES];
-};
-
-static char *format_ns(char *text, double ns)
-{
-	return format_duration(text, (uint64_t)MIN(ns, NS_MAX));
-}
+#define FORMAT_NS(ns) FORMAT_DURATION((uint64_t)sort_report_ns(ns))
 
 /* What decided on the memory and the threads, as people call it. */
 static const char *describe_source(const char *source)
@@ -78,15 +67,13 @@ static const char *describe_failure(const struct failure *failure,
 static void print_size(unsigned rank_count, uint64_t whole_records,
 		       uint64_t records, uint64_t size, uint64_t header_bytes)
 {
-	struct texts t;
-
 	if (rank_count > 1)
 		printf("ranks     %u, for %s: %" PRIu64
 		       " records; of each of them:\n",
-		       rank_count, format_size(t.text[0], whole_records * size),
+		       rank_count, FORMAT_SIZE(whole_records * size),
 		       whole_records);
 	printf("input     %s: %" PRIu64 " records of %" PRIu64 " bytes",
-	       format_size(t.text[0], records * size), records, size);
+	       FORMAT_SIZE(records * size), records, size);
 	if (header_bytes > 0)
 		printf(", in each file behind a header of %" PRIu64,
 		       header_bytes);
@@ -125,7 +112,6 @@ static void print_plan(const struct external_config *config,
 	const struct external_request *request = &explanation->request;
 	uint64_t size = request->shape.size;
 	uint64_t kept = request->record_count - plan->spilled_records;
-	struct texts t;
 
 	print_size(request->ranks.rank_count, explanation->whole_records,
 		   request->record_count, sorter_input_size(config->sort),
@@ -139,22 +125,20 @@ static void print_plan(const struct external_config *config,
 	if (request->head_records > 0)
 		printf("head      only the first %" PRIu64 " are written, %s\n",
 		       request->head_records,
-		       format_size(t.text[0], request->head_records * size));
+		       FORMAT_SIZE(request->head_records * size));
 	if (plan->way != EXTERNAL_BY_RUNS) {
-		printf("memory    %s: %s\n",
-		       format_size(t.text[0], request->memory_bytes),
+		printf("memory    %s: %s\n", FORMAT_SIZE(request->memory_bytes),
 		       describe_way(plan->way));
 		return;
 	}
 	printf("memory    %s: %u batch%s of %s, staging %s, index %s\n",
-	       format_size(t.text[0], request->memory_bytes), plan->batch_count,
+	       FORMAT_SIZE(request->memory_bytes), plan->batch_count,
 	       plan->batch_count == 1 ? ", in turns," : "es",
-	       format_size(t.text[1], plan->batch.capacity * size),
-	       format_size(t.text[2], plan->slot_count * plan->slot_bytes +
-					      (uint64_t)plan->reader_count *
-						      plan->read_depth *
-						      plan->read_slot_bytes),
-	       format_size(t.text[3], plan->index_bytes));
+	       FORMAT_SIZE(plan->batch.capacity * size),
+	       FORMAT_SIZE(plan->slot_count * plan->slot_bytes +
+			   (uint64_t)plan->reader_count * plan->read_depth *
+				   plan->read_slot_bytes),
+	       FORMAT_SIZE(plan->index_bytes));
 	if (plan->lane_count > 1)
 		printf("devices   %u are read side by side\n",
 		       plan->lane_count);
@@ -164,8 +148,8 @@ static void print_plan(const struct external_config *config,
 	else
 		printf("runs      %" PRIu64 "; %s are spilled, %s %s\n",
 		       plan->run_count,
-		       format_size(t.text[0], plan->spilled_records * size),
-		       format_size(t.text[1], kept * size),
+		       FORMAT_SIZE(plan->spilled_records * size),
+		       FORMAT_SIZE(kept * size),
 		       request->head_records > 0
 			       ? "stay in memory or are not wanted"
 			       : "stay in memory");
@@ -176,9 +160,9 @@ static void print_plan(const struct external_config *config,
 		       ", of %s, before the last, since there are so many "
 		       "runs\n",
 		       plan->merge_count,
-		       format_size(t.text[0], plan->merged_records * size));
+		       FORMAT_SIZE(plan->merged_records * size));
 	printf("pieces    %" PRIu64 ", each by reads of %s from each %s%s\n",
-	       plan->piece_count, format_size(t.text[0], plan->read_bytes),
+	       plan->piece_count, FORMAT_SIZE(plan->read_bytes),
 	       request->input_runs > 0 ? "input" : "run",
 	       plan->piece_areas == 1 ? ", read and written in turns" : "");
 	printf("passes    %s%.2f: so many times the input is read and "
@@ -190,18 +174,14 @@ static void print_plan(const struct external_config *config,
 static void print_scratch(const struct external_config *config,
 			  const struct external_explanation *explanation)
 {
-	struct texts t;
-
-	printf("scratch   %s\n",
-	       format_size(t.text[0], explanation->plan.scratch_bytes));
+	printf("scratch   %s\n", FORMAT_SIZE(explanation->plan.scratch_bytes));
 	for (unsigned d = 0; d < explanation->directory_count; d++) {
 		const char *neighbour = external_options_neighbour(config, d);
 
 		printf("          %s has %s free\n", config->scratch_paths[d],
 		       explanation->room_bytes[d] == UINT64_MAX
 			       ? "an unknown amount"
-			       : format_size(t.text[0],
-					     explanation->room_bytes[d]));
+			       : FORMAT_SIZE(explanation->room_bytes[d]));
 		if (neighbour)
 			printf("          and is on the rotating disk of %s: "
 			       "-T on another disk is faster\n",
@@ -220,39 +200,32 @@ static void print_unmeasured(const struct failure *reason)
 
 static void print_link(const struct external_rates *rates)
 {
-	struct texts t;
-
 	if (rates->link == 0)
 		puts("link      its rate is not known; --link-rate can tell "
 		     "it");
 	else
 		printf("link      brings in %s/s, and takes out as much\n",
-		       format_size(t.text[0], rates->link));
+		       FORMAT_SIZE(rates->link));
 }
 
 static void print_pass(const struct pass_forecast *pass)
 {
-	struct texts t;
-
 	printf("          %-7s %s: reads %s, writes %s", pass->name,
-	       format_duration(t.text[0], pass->ns),
-	       format_size(t.text[1], pass->read_bytes),
-	       format_size(t.text[2], pass->written_bytes));
+	       FORMAT_DURATION(pass->ns), FORMAT_SIZE(pass->read_bytes),
+	       FORMAT_SIZE(pass->written_bytes));
 	if (pass->sent_bytes > 0)
-		printf(", sends %s", format_size(t.text[3], pass->sent_bytes));
+		printf(", sends %s", FORMAT_SIZE(pass->sent_bytes));
 	printf("; limited by the %s\n", external_limit_name(pass->limit));
 	if (pass->seeks > 0)
 		printf("                  %" PRIu64 " other places of the disk "
 		       "cost %s of it\n",
-		       pass->seeks, format_duration(t.text[0], pass->seeks_ns));
+		       pass->seeks, FORMAT_DURATION(pass->seeks_ns));
 }
 
 static void print_time(uint64_t ns, const struct pass_forecast *passes,
 		       unsigned pass_count)
 {
-	struct texts t;
-
-	printf("time      about %s\n", format_duration(t.text[0], ns));
+	printf("time      about %s\n", FORMAT_DURATION(ns));
 	for (unsigned p = 0; p < pass_count; p++)
 		if (passes[p].ns > 0)
 			print_pass(&passes[p]);
@@ -282,12 +255,9 @@ static void print_roles(const struct roles_choice *choice)
 
 static void print_disk(const struct external_rates *rates)
 {
-	struct texts t;
-
 	printf("disk      reads %s/s, writes %s/s, both at once %s/s\n",
-	       format_size(t.text[0], rates->read),
-	       format_size(t.text[1], rates->write),
-	       format_size(t.text[2], rates->both));
+	       FORMAT_SIZE(rates->read), FORMAT_SIZE(rates->write),
+	       FORMAT_SIZE(rates->both));
 	if (rates->requests > 0)
 		printf("          serves %" PRIu64 " small reads a second from "
 		       "anywhere\n",
@@ -296,11 +266,9 @@ static void print_disk(const struct external_rates *rates)
 
 static void print_in_memory(const struct sorter_result *result)
 {
-	struct texts t;
-
 	if (result->memory_bytes > 0 && result->io != INPUT_AUTO)
 		printf("in memory it would take %s, as %s\n",
-		       format_size(t.text[0], result->memory_bytes),
+		       FORMAT_SIZE(result->memory_bytes),
 		       describe_input(result->io));
 }
 
@@ -309,7 +277,6 @@ static void print_holes(const struct sorter_config *sort)
 {
 	uint64_t bytes = 0, disk_bytes = 0;
 	struct stat file;
-	struct texts t;
 
 	for (unsigned i = 0; i < sort->input_count; i++) {
 		if (stat(sort->input_paths[i], &file) < 0 ||
@@ -321,8 +288,7 @@ static void print_holes(const struct sorter_config *sort)
 	if (disk_bytes < bytes / 2)
 		printf("holes     only %s of %s are on the disk: the input is "
 		       "read at another rate\n",
-		       format_size(t.text[0], disk_bytes),
-		       format_size(t.text[1], bytes));
+		       FORMAT_SIZE(disk_bytes), FORMAT_SIZE(bytes));
 }
 
 static void print_external(const struct external_config *config,
@@ -359,33 +325,29 @@ static void print_external(const struct external_config *config,
 static void print_exchange(const struct memory_forecast *forecast)
 {
 	const double *ns = forecast->schedules_ns;
-	struct texts t;
 
 	printf("exchange  rounds %s, all-at-once %s, grid of %ux%u %s; "
 	       "--schedule=auto takes %s\n",
-	       format_ns(t.text[0], ns[EXCHANGE_ROUNDS]),
-	       format_ns(t.text[1], ns[EXCHANGE_ALL_AT_ONCE]), forecast->rows,
-	       forecast->columns, format_ns(t.text[2], ns[EXCHANGE_GRID]),
+	       FORMAT_NS(ns[EXCHANGE_ROUNDS]),
+	       FORMAT_NS(ns[EXCHANGE_ALL_AT_ONCE]), forecast->rows,
+	       forecast->columns, FORMAT_NS(ns[EXCHANGE_GRID]),
 	       exchange_schedule_names[forecast->chosen]);
-	printf("          the link alone %s\n",
-	       format_ns(t.text[0], forecast->link_ns));
+	printf("          the link alone %s\n", FORMAT_NS(forecast->link_ns));
 	if (forecast->compressed_ns > 0)
 		printf("          compressed by lz4 first %s: records are sent "
 		       "%s\n",
-		       format_ns(t.text[0], forecast->compressed_ns),
+		       FORMAT_NS(forecast->compressed_ns),
 		       forecast->compresses ? "so" : "as they are");
 }
 
 static void print_memory(const struct memory_explanation *explanation)
 {
 	const struct sorter_result *result = &explanation->result;
-	struct texts t;
 
 	print_size(explanation->rank_count, explanation->whole_records,
 		   result->record_count, explanation->record_size,
 		   explanation->header_bytes);
-	printf("memory    %s suffice",
-	       format_size(t.text[0], result->memory_bytes));
+	printf("memory    %s suffice", FORMAT_SIZE(result->memory_bytes));
 	if (result->io != INPUT_AUTO)
 		printf(", as %s", describe_input(result->io));
 	puts(":\n          it is sorted in memory, without scratch files");
@@ -425,7 +387,7 @@ static void print_exchange_json(const struct memory_forecast *forecast)
 	       forecast->rows, forecast->columns,
 	       forecast->compresses ? "true" : "false");
 	format_json_number(stdout, "compressed_ns", forecast->compressed_ns > 0,
-			   (int64_t)MIN(forecast->compressed_ns, NS_MAX));
+			   sort_report_ns(forecast->compressed_ns));
 	putchar('}');
 }
 

@@ -109,17 +109,11 @@ void rank_report_progress(void *context, const struct external_progress *ranks,
 static void print_row(const char *pass, const char *who,
 		      const struct cluster_pass *row)
 {
-	char texts[6][FORMAT_SIZE_BYTES];
-
-	fprintf(stderr, ROW_FORMAT, pass, who,
-		format_duration(texts[0], row->ns),
-		row->predicted_ns == 0
-			? "-"
-			: format_duration(texts[1], row->predicted_ns),
-		format_size(texts[2], row->read_bytes),
-		format_size(texts[3], row->written_bytes),
-		format_size(texts[4], row->sent_bytes),
-		format_size(texts[5], row->received_bytes),
+	fprintf(stderr, ROW_FORMAT, pass, who, FORMAT_DURATION(row->ns),
+		row->predicted_ns == 0 ? "-"
+				       : FORMAT_DURATION(row->predicted_ns),
+		FORMAT_SIZE(row->read_bytes), FORMAT_SIZE(row->written_bytes),
+		FORMAT_SIZE(row->sent_bytes), FORMAT_SIZE(row->received_bytes),
 		external_limit_name(row->limit));
 }
 

@@ -12,8 +12,10 @@
 #include "programs/blinksort/rank_report.h"
 #include "record/key_text.h"
 
-/* The longest time that is printed as a number of ns, of 64 bits. */
-#define NS_MAX 1e18
+int64_t sort_report_ns(double ns)
+{
+	return (int64_t)MIN(ns, 1e18);
+}
 
 static void print_names(const char *key, const char *const *names,
 			unsigned count)
@@ -41,10 +43,8 @@ static void print_usage(void)
 static void print_checksum(const char *key, bool is_known,
 			   unsigned __int128 checksum)
 {
-	char sum[FORMAT_U128_BYTES];
-
 	format_json_text(stdout, key,
-			 is_known ? format_u128_hex(sum, checksum) : NULL);
+			 is_known ? FORMAT_U128_HEX(checksum) : NULL);
 }
 
 /* As the sort has understood them: joined, and each with its direction. */
@@ -271,9 +271,9 @@ static void print_sending(const struct cluster_sending *sending)
 	format_json_number(stdout, "link_rate", is_predicted,
 			   sending->link_rate);
 	format_json_number(stdout, "none_ns", is_predicted,
-			   (int64_t)MIN(sending->none_ns, NS_MAX));
+			   sort_report_ns(sending->none_ns));
 	format_json_number(stdout, "lz4_ns", is_predicted,
-			   (int64_t)MIN(sending->lz4_ns, NS_MAX));
+			   sort_report_ns(sending->lz4_ns));
 	putchar('}');
 }
 
@@ -310,10 +310,8 @@ void sort_report_cluster(const struct sorter_config *config,
 			 const struct cluster_result *result,
 			 const struct mpi_report *mpi, bool as_json)
 {
-	char sum[FORMAT_U128_BYTES];
-
 	if (as_json)
 		print_cluster(config, result, mpi);
 	else if (config->checksum)
-		printf("%s\n", format_u128_hex(sum, whole_checksum(result)));
+		printf("%s\n", FORMAT_U128_HEX(whole_checksum(result)));
 }

@@ -25,6 +25,10 @@ void sort_report_cluster(const struct sorter_config *config,
 			 const struct cluster_result *result,
 			 const struct mpi_report *mpi, bool as_json);
 
+/* A predicted time as whole ns, of which there are up to 1e18: a number of a
+ * document has 64 bits. */
+int64_t sort_report_ns(double ns);
+
 /* The member "roles", behind another one. */
 void sort_report_roles(unsigned roles);
 

@@ -170,38 +170,32 @@ static bool is_good(const struct options *options,
 
 static void report_first_unordered(const struct tally *tally)
 {
-	char text[FORMAT_U128_BYTES];
-
 	if (tally->unordered_count > 0)
 		fprintf(stderr, "First unordered record is record %s\n",
-			format_u128(text, tally->first_unordered));
+			FORMAT_U128(tally->first_unordered));
 }
 
 static void report_sums(const struct tally *tally, const char *records,
 			const char *checksum)
 {
-	char text[2][FORMAT_U128_BYTES];
-
 	fprintf(stderr, "%s: %s\n%s: %s\n", records,
-		format_u128(text[0], tally->record_count), checksum,
-		format_u128_hex(text[1], tally->checksum));
+		FORMAT_U128(tally->record_count), checksum,
+		FORMAT_U128_HEX(tally->checksum));
 }
 
 static void report_difference(const struct tally *tally,
 			      const struct tally *inputs)
 {
-	char text[2][FORMAT_U128_BYTES];
-
 	if (tally->record_count != inputs->record_count)
 		fprintf(stderr,
 			"ERROR - there are %s records, but %s in the input\n",
-			format_u128(text[0], tally->record_count),
-			format_u128(text[1], inputs->record_count));
+			FORMAT_U128(tally->record_count),
+			FORMAT_U128(inputs->record_count));
 	else
 		fprintf(stderr,
 			"ERROR - the checksum is %s, but %s of the input\n",
-			format_u128_hex(text[0], tally->checksum),
-			format_u128_hex(text[1], inputs->checksum));
+			FORMAT_U128_HEX(tally->checksum),
+			FORMAT_U128_HEX(inputs->checksum));
 }
 
 /* The defaults taken may be the reason of an error: the size, and the key where
@@ -243,18 +237,17 @@ static void report_errors(const struct options *options,
 			  const struct validation_result *result)
 {
 	const struct tally *tally = &result->summary.tally;
-	char text[FORMAT_U128_BYTES];
 
 	if (tally->unordered_count > 0)
 		fprintf(stderr, "ERROR - there are %s unordered records\n",
-			format_u128(text, tally->unordered_count));
+			FORMAT_U128(tally->unordered_count));
 	if (has_unwanted_duplicates(options, tally))
 		fprintf(stderr, "ERROR - there are %s duplicate keys\n",
-			format_u128(text, tally->duplicate_count));
+			FORMAT_U128(tally->duplicate_count));
 	if (has_too_many(options, tally))
 		fprintf(stderr,
 			"ERROR - there are %s records, but --head=%llu\n",
-			format_u128(text, tally->record_count),
+			FORMAT_U128(tally->record_count),
 			(unsigned long long)options->files.head_records);
 	if (differs_from_inputs(options, result)) {
 		report_difference(tally, &result->inputs);
@@ -276,7 +269,6 @@ static void report(const struct options *options,
 		   const struct validation_result *result)
 {
 	const struct tally *tally = &result->summary.tally;
-	char text[FORMAT_U128_BYTES];
 
 	report_first_unordered(tally);
 	report_sums(tally, "Records", "Checksum");
@@ -284,7 +276,7 @@ static void report(const struct options *options,
 		report_sums(&result->inputs, "Input records", "Input checksum");
 	if (tally->unordered_count == 0 && !options->is_unordered)
 		fprintf(stderr, "Duplicate keys: %s\n",
-			format_u128(text, tally->duplicate_count));
+			FORMAT_U128(tally->duplicate_count));
 	if (is_good(options, result))
 		fputs(options->is_unordered
 			      ? "SUCCESS - all records are there\n"
