@@ -337,6 +337,17 @@ int options_refuse_entry(struct options_reader *reader, int id,
 	return refuse(reader, failure, "%s", reason);
 }
 
+int options_check(struct options_reader *reader,
+		  const struct options_rule *rules, unsigned rule_count,
+		  struct failure *failure)
+{
+	for (unsigned i = 0; i < rule_count; i++)
+		if (rules[i].is_broken && options_given(reader, rules[i].id))
+			return options_refuse_entry(reader, rules[i].id,
+						    failure, rules[i].reason);
+	return 0;
+}
+
 /* --- values --------------------------------------------------------------- */
 
 int options_number(struct options_reader *reader, uint64_t min, uint64_t max,

@@ -131,6 +131,19 @@ options_refuse(struct options_reader *reader, struct failure *failure,
 int options_refuse_entry(struct options_reader *reader, int id,
 			 struct failure *failure, const char *reason);
 
+/* An option that does not go with what else was given. */
+struct options_rule {
+	int id;
+	bool is_broken; /* the option must not have been given */
+	const char *reason;
+};
+
+/* Refuse the option of the first rule that is broken, as options_refuse_entry()
+ * does.  Returns 0, or -EINVAL. */
+int options_check(struct options_reader *reader,
+		  const struct options_rule *rules, unsigned rule_count,
+		  struct failure *failure);
+
 /* Read the value of the option just returned as a decimal number, min..max.
  * Returns 0, or -EINVAL as options_refuse() does. */
 int options_number(struct options_reader *reader, uint64_t min, uint64_t max,

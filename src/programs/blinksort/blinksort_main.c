@@ -58,7 +58,7 @@ enum {
 	OPTION_SCRATCH,
 	OPTION_BATCH_SIZE,
 	OPTION_SUPPOSE,
-	OPTION_EXPLAIN, /* from --batch-size to here: not of a rank */
+	OPTION_EXPLAIN,
 	OPTION_DISK_RATES,
 	OPTION_PROGRESS,
 	OPTION_COMPRESS,
@@ -289,37 +289,29 @@ static int take_option(void *context, int id, struct failure *failure)
 	}
 }
 
-/* Check which options may be combined; the first mistake is reported. */
+/* The first mistake is reported. */
 static int check_cluster(struct options *options, struct failure *failure)
 {
 	struct options_reader *reader = &options->reader;
-	int error =
-		cluster_options_complete(reader, &options->cluster, failure);
+	bool is_rank = options->cluster.kind != CLUSTER_NONE;
+	bool has_ranks = is_rank || options_given(reader, OPTION_SUPPOSE);
+	static const char *const of_ranks =
+		"only with --cluster, --nodes or --suppose";
+	static const char *const of_one = "not with --cluster or --nodes";
+	const struct options_rule rules[] = {
+		{ CLUSTER_OPTION_LINK_RATE, !has_ranks, of_ranks },
+		{ CLUSTER_OPTION_ROLES, !has_ranks, of_ranks },
+		{ CLUSTER_OPTION_ROLES,
+		  is_rank && options->cluster.config.roles.is_auto,
+		  "auto only with --suppose, which prints roles to give" },
+		{ OPTION_BATCH_SIZE, is_rank, of_one },
+		{ OPTION_SUPPOSE, is_rank, of_one },
+		{ OPTION_EXPLAIN, is_rank, of_one },
+		{ OPTION_SUPPOSE, !options_given(reader, OPTION_EXPLAIN),
+		  "only with --explain" },
+	};
 
-	if (error)
-		return error;
-	for (int id = CLUSTER_OPTION_LINK_RATE; id <= CLUSTER_OPTION_ROLES;
-	     id++)
-		if (options_given(reader, id) &&
-		    options->cluster.kind == CLUSTER_NONE &&
-		    !options_given(reader, OPTION_SUPPOSE))
-			return options_refuse_entry(
-				reader, id, failure,
-				"only with --cluster, --nodes or --suppose");
-	if (options->cluster.config.roles.is_auto &&
-	    options->cluster.kind != CLUSTER_NONE)
-		return options_refuse_entry(
-			reader, CLUSTER_OPTION_ROLES, failure,
-			"auto only with --suppose, which prints roles to give");
-	for (int id = OPTION_BATCH_SIZE; id <= OPTION_EXPLAIN; id++)
-		if (options_given(reader, id) &&
-		    options->cluster.kind != CLUSTER_NONE)
-			return options_refuse_entry(
-				reader, id, failure,
-				"not with --cluster or --nodes");
-	options->cluster.config.gathers =
-		options_given(reader, CLUSTER_OPTION_GATHER);
-	return 0;
+	return options_check(reader, rules, ARRAY_LEN(rules), failure);
 }
 
 static int check_input(const struct options *options, const char *path,
@@ -354,38 +346,12 @@ static int set_inputs(struct options *options, struct failure *failure)
 	return ret;
 }
 
-/* What is merged are files, by one process. */
-static int check_merge(struct options *options, struct failure *failure)
-{
-	const char *refusal = NULL;
-
-	if (options->cluster.kind != CLUSTER_NONE)
-		refusal = "not with --cluster or --nodes: without it, ranks "
-			  "sort files in any order";
-	else if (options_given(&options->reader, OPTION_SUPPOSE))
-		refusal = "not with --suppose, which has no files";
-	else if (options->streams.is_input)
-		refusal = "not of a pipe, since it reads first what lies "
-			  "everywhere in a file: without it, what a pipe "
-			  "brings is sorted";
-	else if (options->config.unique == UNIQUE_LAST)
-		refusal = "not with --unique=last: a file may have more equal "
-			  "keys than the memory has room for";
-	return refusal ? options_refuse_entry(&options->reader, OPTION_MERGE,
-					      failure, refusal)
-		       : 0;
-}
-
 /* No file is read or written. */
-static int check_suppose(struct options *options, struct failure *failure)
+static int refuse_files(const struct options *options, struct failure *failure)
 {
-	struct options_reader *reader = &options->reader;
 	const char *given = NULL;
 
-	if (!options_given(reader, OPTION_EXPLAIN))
-		return options_refuse_entry(reader, OPTION_SUPPOSE, failure,
-					    "only with --explain");
-	if (reader->operand_count > 0)
+	if (options->reader.operand_count > 0)
 		given = "INPUT";
 	else if (options->config.output_count > 0)
 		given = options->outputs.option;
@@ -399,7 +365,6 @@ static int check_suppose(struct options *options, struct failure *failure)
 
 static int set_files(struct options *options, struct failure *failure)
 {
-	const struct options_reader *reader = &options->reader;
 	struct sorter_config *config = &options->config;
 	int ret = set_inputs(options, failure);
 
@@ -411,67 +376,74 @@ static int set_files(struct options *options, struct failure *failure)
 		ret = stream_options_complete(
 			&options->streams, config,
 			options->cluster.kind != CLUSTER_NONE, failure);
-	if (ret == 0 && options->streams.is_input &&
-	    options_given(reader, OPTION_EXPLAIN))
-		ret = options_refuse_entry(
-			&options->reader, OPTION_EXPLAIN, failure,
-			"needs regular files, or --suppose=1:RECORDS alone");
 	return ret;
 }
 
-/* Of records that are widened. */
-static int check_widening(struct options *options, struct failure *failure)
+/* What is merged are files, by one process.  The files are set. */
+static int check_records(struct options *options, struct failure *failure)
 {
 	struct options_reader *reader = &options->reader;
-	const struct widening *widening = &options->config.widening;
-	static const int others[] = { OPTION_SUPPOSE, OPTION_MERGE };
+	const struct sorter_config *config = &options->config;
+	bool has_numbers = config->widening.number_bytes > 0;
+	bool is_random = config->widening.is_random;
+	bool is_last = config->unique == UNIQUE_LAST;
+	static const char *const of_input_records =
+		"not with --numbers or a random key";
+	const struct options_rule rules[] = {
+		{ OPTION_EXPLAIN, options->streams.is_input,
+		  "needs regular files, or --suppose=1:RECORDS alone" },
+		{ OPTION_MERGE, options->cluster.kind != CLUSTER_NONE,
+		  "not with --cluster or --nodes: without it, ranks sort files "
+		  "in any order" },
+		{ OPTION_MERGE, options_given(reader, OPTION_SUPPOSE),
+		  "not with --suppose, which has no files" },
+		{ OPTION_MERGE, options->streams.is_input,
+		  "not of a pipe, since it reads first what lies everywhere in "
+		  "a file: without it, what a pipe brings is sorted" },
+		{ OPTION_MERGE, is_last,
+		  "not with --unique=last: a file may have more equal keys "
+		  "than "
+		  "the memory has room for" },
+		{ OPTION_UNIQUE, is_random,
+		  "not with a random key, by which no two records are equal" },
+		{ OPTION_HEAD, is_last,
+		  "not with --unique=last, since a later record may replace "
+		  "one "
+		  "of the first" },
+		{ OPTION_NUMBERS,
+		  config->header_bytes > 0 && !config->drops_header,
+		  "behind a header of records: use --header=BYTES:drop" },
+		{ OPTION_SUPPOSE, is_random || has_numbers, of_input_records },
+		{ OPTION_MERGE, is_random || has_numbers, of_input_records },
+	};
 
-	if (widening->is_random && options->config.unique)
-		return options_refuse_entry(
-			reader, OPTION_UNIQUE, failure,
-			"not with a random key, by which no two records are "
-			"equal");
-	if (options->config.unique == UNIQUE_LAST &&
-	    options->config.head_records > 0)
-		return options_refuse_entry(
-			reader, OPTION_HEAD, failure,
-			"not with --unique=last, since a later record may "
-			"replace one of the first");
-	if (widening->number_bytes > 0 && options->config.header_bytes > 0 &&
-	    !options->config.drops_header)
-		return options_refuse_entry(
-			reader, OPTION_NUMBERS, failure,
-			"behind a header of records: use --header=BYTES:drop");
-	for (unsigned i = 0; i < ARRAY_LEN(others); i++)
-		if ((widening->is_random || widening->number_bytes > 0) &&
-		    options_given(reader, others[i]))
-			return options_refuse_entry(
-				reader, others[i], failure,
-				"not with --numbers or a random key");
-	return 0;
+	return options_check(reader, rules, ARRAY_LEN(rules), failure);
 }
 
 static int complete_options(struct options *options, struct failure *failure)
 {
 	const struct options_reader *reader = &options->reader;
 	struct sorter_config *config = &options->config;
-	int ret = check_cluster(options, failure);
+	int ret = cluster_options_complete(&options->reader, &options->cluster,
+					   failure);
 
+	options->cluster.config.gathers =
+		options_given(reader, CLUSTER_OPTION_GATHER);
+	options->external.config.merges_inputs =
+		options_given(reader, OPTION_MERGE);
 	options->tells_progress = options_given(reader, OPTION_PROGRESS);
 	config->sync = options_given(reader, OPTION_SYNC);
 	config->checksum = options_given(reader, OPTION_CHECKSUM);
 	config->counts_nodes = options_given(reader, OPTION_JSON);
 	config->trace_path = options_value(reader, OPTION_TRACE);
 	if (ret == 0)
-		ret = options_given(reader, OPTION_SUPPOSE)
-			      ? check_suppose(options, failure)
-			      : set_files(options, failure);
-	options->external.config.merges_inputs =
-		options_given(reader, OPTION_MERGE);
-	if (ret == 0 && options->external.config.merges_inputs)
-		ret = check_merge(options, failure);
+		ret = check_cluster(options, failure);
 	if (ret == 0)
-		ret = check_widening(options, failure);
+		ret = options_given(reader, OPTION_SUPPOSE)
+			      ? refuse_files(options, failure)
+			      : set_files(options, failure);
+	if (ret == 0)
+		ret = check_records(options, failure);
 	if (ret == 0)
 		ret = shape_options_complete(
 			&config->shape, &config->widening,

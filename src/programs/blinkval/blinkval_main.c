@@ -501,25 +501,23 @@ static int take_option(void *context, int id, struct failure *failure)
 /* Summaries are of the benchmark's records alone. */
 static int check_summaries(struct options *options, struct failure *failure)
 {
-	struct options_reader *reader = &options->reader;
-	bool is_given = options->of_summaries || options->summary_path;
-	const char *refusal = NULL;
+	const struct validation_request *files = &options->files;
+	bool is_other = !record_shape_is_benchmark(&files->shape);
+	static const char *const of_benchmark =
+		"only for records of 100 bytes by --key=0:10";
+	const struct options_rule rules[] = {
+		{ OPTION_OF_SUMMARIES, is_other, of_benchmark },
+		{ OPTION_SUMMARY, is_other, of_benchmark },
+		{ OPTION_OF_SUMMARIES, files->input_count > 0,
+		  "not together with --against" },
+		{ OPTION_OF_SUMMARIES, files->header_bytes > 0,
+		  "not together with --header" },
+		{ OPTION_OF_SUMMARIES, files->device_bytes > 0,
+		  "not together with --device-bytes" },
+	};
 
-	if (is_given && !record_shape_is_benchmark(&options->files.shape))
-		return options_refuse_entry(
-			reader,
-			options->of_summaries ? OPTION_OF_SUMMARIES
-					      : OPTION_SUMMARY,
-			failure, "only for records of 100 bytes by --key=0:10");
-	if (options->of_summaries && options->files.input_count > 0)
-		refusal = "not together with --against";
-	else if (options->of_summaries && options->files.header_bytes > 0)
-		refusal = "not together with --header";
-	else if (options->of_summaries && options->files.device_bytes > 0)
-		refusal = "not together with --device-bytes";
-	return refusal ? options_refuse_entry(reader, OPTION_OF_SUMMARIES,
-					      failure, refusal)
-		       : 0;
+	return options_check(&options->reader, rules, ARRAY_LEN(rules),
+			     failure);
 }
 
 /* "-" may be given once: what has been read is gone. */
