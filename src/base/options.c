@@ -433,10 +433,12 @@ int options_choice(struct options_reader *reader, const char *const *choices,
 	size_t length = 0;
 
 	for (unsigned i = 0; i < count; i++) {
-		const char *before = i == 0	     ? ""
+		const char *before = length == 0     ? ""
 				     : i + 1 < count ? ", "
 						     : " or ";
 
+		if (!choices[i])
+			continue;
 		if (strcmp(reader->value, choices[i]) == 0) {
 			*choice = i;
 			return 0;

@@ -163,7 +163,8 @@ int options_share(struct options_reader *reader, uint64_t min, uint64_t max,
 		  uint64_t *bytes, unsigned *percent, struct failure *failure);
 
 /* Stores the index of the value among the choices, of which there are at least
- * two; *choice may be an enum.  0, or -EINVAL as above. */
+ * two; those that are NULL are none.  *choice may be an enum.  0, or -EINVAL as
+ * above. */
 int options_choice(struct options_reader *reader, const char *const *choices,
 		   unsigned count, unsigned *choice, struct failure *failure);
 

@@ -393,6 +393,7 @@ static void numbers(void **state)
 static void choices(void **state)
 {
 	static const char *const three[] = { "a", "bc", "d" };
+	static const char *const gaps[] = { [2] = "a", [4] = "bc", [7] = "d" };
 	char longest[60];
 	const char *many[] = { longest, longest, longest, "y" };
 	unsigned choice = 9;
@@ -403,10 +404,17 @@ static void choices(void **state)
 	assert_int_equal(options_choice(&reader, three, 3, &choice, &failure),
 			 0);
 	assert_int_equal(choice, 2);
+	assert_int_equal(options_choice(&reader, gaps, ARRAY_LEN(gaps), &choice,
+					&failure),
+			 0);
+	assert_int_equal(choice, 7);
 	expect(MANY, "b");
 	expect_value_refused(
 		options_choice(&reader, three, 3, &choice, &failure),
 		"--many=b", "not a, bc or d");
+	expect_value_refused(options_choice(&reader, gaps, ARRAY_LEN(gaps),
+					    &choice, &failure),
+			     "--many=b", "not a, bc or d");
 	/* A list that does not fit is cut, and the last choice still found. */
 	memset(longest, 'z', sizeof(longest) - 1);
 	longest[sizeof(longest) - 1] = '\0';

@@ -363,28 +363,6 @@ static int take_size_32(struct options_reader *reader, uint64_t min,
 	return error;
 }
 
-static int take_lengths(struct simulate_options *options,
-			struct failure *failure)
-{
-	unsigned kind = 0;
-	int error = options_choice(&options->reader, simulation_lengths_names,
-				   SIMULATION_LENGTHS, &kind, failure);
-
-	options->simulation.lengths = (enum simulation_lengths)kind;
-	return error;
-}
-
-static int take_schedule(struct simulate_options *options,
-			 struct failure *failure)
-{
-	unsigned kind = 0;
-	int error = options_choice(&options->reader, exchange_schedule_names,
-				   EXCHANGE_SCHEDULES, &kind, failure);
-
-	options->simulation.schedule = (enum exchange_schedule)kind;
-	return error;
-}
-
 /* Options of the network; the others are take_option()'s. */
 static int take_network_option(struct simulate_options *options, int id,
 			       struct failure *failure)
@@ -451,12 +429,16 @@ static int take_option(void *context, int id, struct failure *failure)
 	case OPTION_RECORDS:
 		return take_records(options, failure);
 	case OPTION_LENGTHS:
-		return take_lengths(options, failure);
+		return options_choice(reader, simulation_lengths_names,
+				      SIMULATION_LENGTHS, &simulation->lengths,
+				      failure);
 	case OPTION_TIMES:
 		return options_number_32(reader, 1, SIMULATION_TIMES_MAX,
 					 &simulation->times, failure);
 	case OPTION_SCHEDULE:
-		return take_schedule(options, failure);
+		return options_choice(reader, exchange_schedule_names,
+				      EXCHANGE_SCHEDULES, &simulation->schedule,
+				      failure);
 	case OPTION_LIMIT:
 		return options_seconds(reader, LIMIT_SECONDS_MAX,
 				       &simulation->limit_ns, failure);

@@ -133,22 +133,14 @@ struct options {
 
 /* --- values --------------------------------------------------------------- */
 
-/* These lists of words are in the order of their enums. */
+/* In the order of their enums, or by the number that is stored. */
 static const char *const modes[] = { "auto", "buffered", "mmap", "direct" };
-
-static int take_splitters(struct options *options, struct failure *failure)
-{
-	static const char *const names[] = { "auto", "static", "sampled" };
-	static const enum splitters_kind kinds[] = { SPLITTERS_AUTO,
-						     SPLITTERS_STATIC,
-						     SPLITTERS_SAMPLED };
-	unsigned choice = 0;
-	int ret = options_choice(&options->reader, names, ARRAY_LEN(names),
-				 &choice, failure);
-
-	options->config.splitters = kinds[choice];
-	return ret;
-}
+static const char *const splitters_words[] = {
+	[SPLITTERS_AUTO] = "auto",
+	[SPLITTERS_STATIC] = "static",
+	[SPLITTERS_SAMPLED] = "sampled",
+};
+static const char *const number_types[] = { [4] = "u32", [8] = "u64" };
 
 static int take_kernel(struct options *options, struct failure *failure)
 {
@@ -161,17 +153,6 @@ static int take_kernel(struct options *options, struct failure *failure)
 		return options_refuse(reader, failure,
 				      "not auto, scalar, avx2 or avx512");
 	return 0;
-}
-
-static int take_numbers(struct options *options, struct failure *failure)
-{
-	static const char *const names[] = { "u32", "u64" };
-	unsigned choice = 0;
-	int ret = options_choice(&options->reader, names, ARRAY_LEN(names),
-				 &choice, failure);
-
-	options->config.widening.number_bytes = 4u << choice;
-	return ret;
 }
 
 static int take_pin(struct options *options, struct failure *failure)
@@ -245,7 +226,9 @@ static int take_option(void *context, int id, struct failure *failure)
 		return options_number(reader, 1, INT64_MAX,
 				      &config->head_records, failure);
 	case OPTION_NUMBERS:
-		return take_numbers(options, failure);
+		return options_choice(reader, number_types,
+				      ARRAY_LEN(number_types),
+				      &config->widening.number_bytes, failure);
 	case OPTION_UNIQUE:
 		return shape_options_unique(reader, &config->unique, failure);
 	case OPTION_THREADS:
@@ -279,7 +262,9 @@ static int take_option(void *context, int id, struct failure *failure)
 		return options_choice(reader, modes, ARRAY_LEN(modes),
 				      &config->io, failure);
 	case OPTION_SPLITTERS:
-		return take_splitters(options, failure);
+		return options_choice(reader, splitters_words,
+				      ARRAY_LEN(splitters_words),
+				      &config->splitters, failure);
 	case OPTION_KERNEL:
 		return take_kernel(options, failure);
 	default:

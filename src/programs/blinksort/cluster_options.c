@@ -61,21 +61,18 @@ static int take_schedule(struct options_reader *reader,
 			 struct failure *failure)
 {
 	static const char grid[] = "grid=";
-	bool has_sides = strncmp(reader->value, grid, strlen(grid)) == 0;
-	unsigned kind = EXCHANGE_GRID;
-	int error = 0;
 
-	*schedule = (struct cluster_schedule){ 0 };
-	if (has_sides && !take_sides(reader->value + strlen(grid), schedule))
-		return options_refuse(reader, failure,
-				      "not grid=AxB, such as grid=8x16, with "
-				      "sides from 1 to %d",
-				      RANK_NODES_MAX);
-	if (!has_sides)
-		error = options_choice(reader, exchange_schedule_names,
-				       EXCHANGE_SCHEDULES, &kind, failure);
-	schedule->kind = (enum exchange_schedule)kind;
-	return error;
+	*schedule = (struct cluster_schedule){ .kind = EXCHANGE_GRID };
+	if (strncmp(reader->value, grid, strlen(grid)) != 0)
+		return options_choice(reader, exchange_schedule_names,
+				      EXCHANGE_SCHEDULES, &schedule->kind,
+				      failure);
+	if (take_sides(reader->value + strlen(grid), schedule))
+		return 0;
+	return options_refuse(reader, failure,
+			      "not grid=AxB, such as grid=8x16, with sides "
+			      "from 1 to %d",
+			      RANK_NODES_MAX);
 }
 
 /* Bytes, or bits, in which rates of links are mostly given. */

@@ -70,15 +70,15 @@ int shape_options_header(struct options_reader *reader, uint64_t *header_bytes,
 int shape_options_unique(struct options_reader *reader,
 			 enum unique_kind *unique, struct failure *failure)
 {
-	static const char *const names[] = { "first", "last" };
-	unsigned choice = 0;
-	int error = 0;
+	static const char *const names[] = {
+		[UNIQUE_FIRST] = "first",
+		[UNIQUE_LAST] = "last",
+	};
 
-	if (reader->value)
-		error = options_choice(reader, names, ARRAY_LEN(names), &choice,
-				       failure);
-	*unique = choice == 0 ? UNIQUE_FIRST : UNIQUE_LAST;
-	return error;
+	*unique = UNIQUE_FIRST;
+	return reader->value ? options_choice(reader, names, ARRAY_LEN(names),
+					      unique, failure)
+			     : 0;
 }
 
 /* The keys are those of the record so far. */
