@@ -350,24 +350,22 @@ int options_check(struct options_reader *reader,
 
 /* --- values --------------------------------------------------------------- */
 
-int options_number(struct options_reader *reader, uint64_t min, uint64_t max,
-		   uint64_t *number, struct failure *failure)
+int options_integer(struct options_reader *reader, uint64_t min, uint64_t max,
+		    void *number, size_t number_bytes, struct failure *failure)
 {
-	if (parse_u64(reader->value, min, max, number) == 0)
-		return 0;
-	return options_refuse(reader, failure, "not a number from %llu to %llu",
-			      (unsigned long long)min, (unsigned long long)max);
-}
+	uint64_t value;
 
-int options_number_32(struct options_reader *reader, uint64_t min, uint64_t max,
-		      uint32_t *number, struct failure *failure)
-{
-	uint64_t value = 0;
-	int ret = options_number(reader, min, max, &value, failure);
-
-	if (ret == 0)
-		*number = (uint32_t)value;
-	return ret;
+	if (parse_u64(reader->value, min, max, &value) < 0)
+		return options_refuse(
+			reader, failure, "not a number from %llu to %llu",
+			(unsigned long long)min, (unsigned long long)max);
+	if (number_bytes == sizeof(uint16_t))
+		*(uint16_t *)number = (uint16_t)value;
+	else if (number_bytes == sizeof(uint32_t))
+		*(uint32_t *)number = (uint32_t)value;
+	else
+		*(uint64_t *)number = value;
+	return 0;
 }
 
 int options_size(struct options_reader *reader, uint64_t min, uint64_t max,
@@ -404,16 +402,6 @@ int options_share(struct options_reader *reader, uint64_t min, uint64_t max,
 				      "not a whole number from 1%% to 100%%");
 	*percent = (unsigned)number;
 	return 0;
-}
-
-int options_port(struct options_reader *reader, uint16_t max, uint16_t *port,
-		 struct failure *failure)
-{
-	uint64_t value = *port;
-	int ret = options_number(reader, 1, max, &value, failure);
-
-	*port = (uint16_t)value;
-	return ret;
 }
 
 int options_seconds(struct options_reader *reader, uint64_t max, uint64_t *ns,

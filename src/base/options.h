@@ -144,14 +144,16 @@ int options_check(struct options_reader *reader,
 		  const struct options_rule *rules, unsigned rule_count,
 		  struct failure *failure);
 
-/* Read the value of the option just returned as a decimal number, min..max.
- * Returns 0, or -EINVAL as options_refuse() does. */
-int options_number(struct options_reader *reader, uint64_t min, uint64_t max,
-		   uint64_t *number, struct failure *failure);
-
-/* Read the value as a decimal number of 32 bits; max <= UINT32_MAX. */
-int options_number_32(struct options_reader *reader, uint64_t min, uint64_t max,
-		      uint32_t *number, struct failure *failure);
+/* Read the value of the option just returned as a decimal number, min..max,
+ * into *number, an integer of any of these types that max fits into.  Returns
+ * 0, or -EINVAL as options_refuse() does. */
+#define options_number(reader, min, max, number, failure)                      \
+	options_integer(reader, min, max, number,                              \
+			_Generic(*(number), uint16_t : 2, uint32_t : 4,        \
+				 int : 4, uint64_t : 8),                       \
+			failure)
+int options_integer(struct options_reader *reader, uint64_t min, uint64_t max,
+		    void *number, size_t number_bytes, struct failure *failure);
 
 /* Read the value as a number of bytes in the form of parse_size(). */
 int options_size(struct options_reader *reader, uint64_t min, uint64_t max,
@@ -168,10 +170,7 @@ int options_share(struct options_reader *reader, uint64_t min, uint64_t max,
 int options_choice(struct options_reader *reader, const char *const *choices,
 		   unsigned count, unsigned *choice, struct failure *failure);
 
-/* Store a port, 1..max; and seconds, 1..max, as nanoseconds.  0, or -EINVAL as
- * above. */
-int options_port(struct options_reader *reader, uint16_t max, uint16_t *port,
-		 struct failure *failure);
+/* Store seconds, 1..max, as nanoseconds.  0, or -EINVAL as above. */
 int options_seconds(struct options_reader *reader, uint64_t max, uint64_t *ns,
 		    struct failure *failure);
 

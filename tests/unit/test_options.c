@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -361,6 +362,7 @@ static void numbers(void **state)
 {
 	uint64_t number = 0;
 	uint32_t narrow = 0;
+	int narrow_int = 0;
 
 	(void)state;
 	BEGIN("--once=7", "--many=1K", "--many=2", "--many=x");
@@ -368,9 +370,11 @@ static void numbers(void **state)
 	assert_int_equal(options_number(&reader, 1, 7, &number, &failure), 0);
 	assert_int_equal(number, 7);
 	assert_int_equal(
-		options_number_32(&reader, 1, UINT32_MAX, &narrow, &failure),
-		0);
+		options_number(&reader, 1, UINT32_MAX, &narrow, &failure), 0);
 	assert_int_equal(narrow, 7);
+	assert_int_equal(
+		options_number(&reader, 0, INT_MAX, &narrow_int, &failure), 0);
+	assert_int_equal(narrow_int, 7);
 	expect_value_refused(options_number(&reader, 1, 6, &number, &failure),
 			     "--once=7", "not a number from 1 to 6");
 	expect(MANY, "1K");
@@ -436,10 +440,10 @@ static void ports_and_seconds(void **state)
 	(void)state;
 	BEGIN("--many=65000", "--many=65001", "--many=20", "--many=21");
 	expect(MANY, "65000");
-	assert_int_equal(options_port(&reader, 65000, &port, &failure), 0);
+	assert_int_equal(options_number(&reader, 1, 65000, &port, &failure), 0);
 	assert_int_equal(port, 65000);
 	expect(MANY, "65001");
-	expect_value_refused(options_port(&reader, 65000, &port, &failure),
+	expect_value_refused(options_number(&reader, 1, 65000, &port, &failure),
 			     "--many=65001", "not a number from 1 to 65000");
 	expect(MANY, "20");
 	assert_int_equal(options_seconds(&reader, 20, &ns, &failure), 0);

@@ -248,17 +248,6 @@ static int take_codec(struct options *options, struct failure *failure)
 			      CODEC_LEVEL_MAX);
 }
 
-static int take_int(struct options *options, unsigned min, unsigned max,
-		    int *number, struct failure *failure)
-{
-	uint32_t value = 0;
-	int ret =
-		options_number_32(&options->reader, min, max, &value, failure);
-
-	*number = (int)value;
-	return ret;
-}
-
 static int take_time(struct options *options, struct failure *failure)
 {
 	uint64_t ms = 0;
@@ -289,16 +278,16 @@ static int take_events(struct options *options, struct failure *failure)
 static int take_option(void *context, int id, struct failure *failure)
 {
 	struct options *options = context;
+	struct options_reader *reader = &options->reader;
 
 	switch (id) {
 	case OPTION_ROUNDS:
-		return options_number(&options->reader, 1, ROUNDS_MAX,
-				      &options->rounds, failure);
+		return options_number(reader, 1, ROUNDS_MAX, &options->rounds,
+				      failure);
 	case OPTION_BYTES:
 		return take_size(options, 0, &options->bytes, failure);
 	case OPTION_PATTERN:
-		return options_choice(&options->reader, patterns,
-				      ARRAY_LEN(patterns),
+		return options_choice(reader, patterns, ARRAY_LEN(patterns),
 				      &options->memory.pattern, failure);
 	case OPTION_AREA:
 		return take_power(options, &options->memory.area_bytes,
@@ -308,37 +297,36 @@ static int take_option(void *context, int id, struct failure *failure)
 	case OPTION_CODEC:
 		return take_codec(options, failure);
 	case OPTION_THREADS:
-		return options_number_32(&options->reader, 1,
-					 THREAD_POOL_WORKERS_MAX,
-					 &options->memory.threads, failure);
+		return options_number(reader, 1, THREAD_POOL_WORKERS_MAX,
+				      &options->memory.threads, failure);
 	case OPTION_CPU_NODE:
-		return take_int(options, 0, TOPOLOGY_NODES_MAX - 1,
-				&options->memory.cpu_node, failure);
+		return options_number(reader, 0, TOPOLOGY_NODES_MAX - 1,
+				      &options->memory.cpu_node, failure);
 	case OPTION_MEMORY_NODE:
-		return take_int(options, 0, TOPOLOGY_NODES_MAX - 1,
-				&options->memory.memory_node, failure);
+		return options_number(reader, 0, TOPOLOGY_NODES_MAX - 1,
+				      &options->memory.memory_node, failure);
 	case OPTION_PAYLOAD:
-		return options_number_32(&options->reader, 16, 65000,
-					 &options->network.ping_bytes, failure);
+		return options_number(reader, 16, 65000,
+				      &options->network.ping_bytes, failure);
 	case OPTION_PORT:
-		return options_port(&options->reader, 65535 - RANK_NODES_MAX,
-				    &options->network.port, failure);
+		return options_number(reader, 1, 65535 - RANK_NODES_MAX,
+				      &options->network.port, failure);
 	case OPTION_DEADLINE:
-		return options_seconds(&options->reader, DEADLINE_SECONDS_MAX,
+		return options_seconds(reader, DEADLINE_SECONDS_MAX,
 				       &options->network.deadline_ns, failure);
 	case OPTION_TIME_MS:
 		return take_time(options, failure);
 	case OPTION_THRESHOLD_NS:
-		return options_number(&options->reader, 0, 1000000000,
+		return options_number(reader, 0, 1000000000,
 				      &options->noise.threshold_ns, failure);
 	case OPTION_COUNT:
 		return take_events(options, failure);
 	case OPTION_TIMEOUT_MS:
-		return options_number(&options->reader, 1, TIMEOUT_MS_MAX,
+		return options_number(reader, 1, TIMEOUT_MS_MAX,
 				      &options->run.timeout_ms, failure);
 	case OPTION_PARENT:
-		return take_int(options, 1, INT32_MAX, &options->run.parent,
-				failure);
+		return options_number(reader, 1, INT32_MAX,
+				      &options->run.parent, failure);
 	default:
 		return 0;
 	}

@@ -380,20 +380,20 @@ static int take_network_option(struct simulate_options *options, int id,
 		return options_size(reader, 2 * KIB, INT32_MAX,
 				    &network->queue_bytes, failure);
 	case OPTION_MTU:
-		return options_number_32(reader, 576, 65535,
-					 &network->mtu_bytes, failure);
+		return options_number(reader, 576, 65535, &network->mtu_bytes,
+				      failure);
 	case OPTION_DATAGRAM:
-		return options_number_32(reader, 256, DATAGRAM_BATCH_BYTES_MAX,
-					 &network->datagram_bytes, failure);
+		return options_number(reader, 256, DATAGRAM_BATCH_BYTES_MAX,
+				      &network->datagram_bytes, failure);
 	case OPTION_RECEIVE_ROOM:
 		return take_size_32(reader, 4 * KIB, &network->receive_room_max,
 				    failure);
 	case OPTION_LEAF:
-		return options_number_32(reader, 1, RANK_NODES_MAX,
-					 &network->leaf_hosts, failure);
+		return options_number(reader, 1, RANK_NODES_MAX,
+				      &network->leaf_hosts, failure);
 	case OPTION_OVERSUBSCRIPTION:
-		return options_number_32(reader, 1, RANK_NODES_MAX,
-					 &network->oversubscription, failure);
+		return options_number(reader, 1, RANK_NODES_MAX,
+				      &network->oversubscription, failure);
 	case OPTION_LOSS:
 		return take_chance(options, &network->loss, failure);
 	case OPTION_DUPLICATES:
@@ -421,8 +421,8 @@ static int take_option(void *context, int id, struct failure *failure)
 
 	switch (id) {
 	case OPTION_NODES:
-		return options_number_32(reader, 2, RANK_NODES_MAX,
-					 &simulation->node_count, failure);
+		return options_number(reader, 2, RANK_NODES_MAX,
+				      &simulation->node_count, failure);
 	case OPTION_MESSAGE:
 		return options_size(reader, 0, (uint64_t)1 << 40,
 				    &simulation->message_bytes, failure);
@@ -433,8 +433,8 @@ static int take_option(void *context, int id, struct failure *failure)
 				      SIMULATION_LENGTHS, &simulation->lengths,
 				      failure);
 	case OPTION_TIMES:
-		return options_number_32(reader, 1, SIMULATION_TIMES_MAX,
-					 &simulation->times, failure);
+		return options_number(reader, 1, SIMULATION_TIMES_MAX,
+				      &simulation->times, failure);
 	case OPTION_SCHEDULE:
 		return options_choice(reader, exchange_schedule_names,
 				      EXCHANGE_SCHEDULES, &simulation->schedule,

@@ -217,8 +217,8 @@ static int take_option(void *context, int id, struct failure *failure)
 		return shape_options_header(reader, &config->header_bytes,
 					    &config->drops_header, failure);
 	case OPTION_RECORD_SIZE:
-		return options_number_32(reader, 1, RECORD_SIZE_MAX,
-					 &config->shape.size, failure);
+		return options_number(reader, 1, RECORD_SIZE_MAX,
+				      &config->shape.size, failure);
 	case OPTION_KEY:
 		return shape_options_key(reader, &config->shape,
 					 &config->widening, failure);
@@ -232,8 +232,8 @@ static int take_option(void *context, int id, struct failure *failure)
 	case OPTION_UNIQUE:
 		return shape_options_unique(reader, &config->unique, failure);
 	case OPTION_THREADS:
-		return options_number_32(reader, 1, THREAD_POOL_WORKERS_MAX,
-					 &config->threads, failure);
+		return options_number(reader, 1, THREAD_POOL_WORKERS_MAX,
+				      &config->threads, failure);
 	case OPTION_NUMA:
 	case OPTION_STABLE:
 		return 0;
@@ -247,9 +247,9 @@ static int take_option(void *context, int id, struct failure *failure)
 		return external_options_scratch(reader, &options->external,
 						failure);
 	case OPTION_BATCH_SIZE:
-		return options_number_32(reader, 2, UINT16_MAX,
-					 &options->external.config.runs_max,
-					 failure);
+		return options_number(reader, 2, UINT16_MAX,
+				      &options->external.config.runs_max,
+				      failure);
 	case OPTION_DISK_RATES:
 		return external_options_rates(reader, &options->external,
 					      failure);

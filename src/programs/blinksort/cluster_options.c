@@ -112,11 +112,12 @@ int cluster_options_take(struct options_reader *reader, int id,
 	case CLUSTER_OPTION_ROLES:
 		return roles_options_take(reader, &config->roles, failure);
 	case CLUSTER_OPTION_PORT:
-		return options_port(reader, UINT16_MAX, &config->port, failure);
+		return options_number(reader, 1, UINT16_MAX, &config->port,
+				      failure);
 	case CLUSTER_OPTION_PAYLOAD:
-		return options_number_32(reader, UDP_PAYLOAD_BYTES_MIN,
-					 UDP_PAYLOAD_BYTES_MAX,
-					 &config->payload_bytes, failure);
+		return options_number(reader, UDP_PAYLOAD_BYTES_MIN,
+				      UDP_PAYLOAD_BYTES_MAX,
+				      &config->payload_bytes, failure);
 	case CLUSTER_OPTION_DEADLINE:
 		return options_seconds(reader, DEADLINE_SECONDS_MAX,
 				       &config->deadline_ns, failure);

@@ -477,8 +477,8 @@ static int take_option(void *context, int id, struct failure *failure)
 		return shape_options_header(reader, &files->header_bytes,
 					    &files->drops_header, failure);
 	case OPTION_RECORD_SIZE:
-		return options_number_32(reader, 1, RECORD_SIZE_MAX,
-					 &files->shape.size, failure);
+		return options_number(reader, 1, RECORD_SIZE_MAX,
+				      &files->shape.size, failure);
 	case OPTION_KEY:
 		return shape_options_key(reader, &files->shape,
 					 &options->widening, failure);
