@@ -89,14 +89,13 @@ static int refuse_stream(const struct external *external,
 {
 	uint64_t records = batch->first_record + batch->record_count;
 	const struct sorter_config *sort = external->config->sort;
-	const char *option =
-		sort->memory_bytes > 0 ? sort_setup_memory_option(sort) : NULL;
+	const char *what =
+		sort->memory_bytes > 0 ? sort->memory_option : "memory";
 	char read[FORMAT_SIZE_BYTES], memory[FORMAT_SIZE_BYTES];
 
 	format_size_down(read, records * external->request.shape.size);
 	format_size_up(memory, external->request.memory_bytes);
-	return failure_set(failure, EXIT_RESOURCES, option ? option : "memory",
-			   0,
+	return failure_set(failure, EXIT_RESOURCES, what, 0,
 			   "%s are too little for a stream with these keys: "
 			   "their index is full after %s; sort a file, or with "
 			   "more memory",

@@ -117,7 +117,7 @@ void external_request_make(struct external_request *request,
 	};
 	request->worker_count = sort_setup_workers(
 		config->sort, records, cpu_count, &request->threads_source);
-	request->memory_source = sort_setup_memory_option(config->sort);
+	request->memory_source = config->sort->memory_option;
 	if (must_ask(request, config))
 		ask_memory(request, config);
 }
@@ -215,8 +215,7 @@ static int refuse_memory(const struct external_request *request,
 			 struct failure *failure)
 {
 	bool is_given = request->memory_bytes == config->sort->memory_bytes;
-	const char *what =
-		is_given ? sort_setup_memory_option(config->sort) : "memory";
+	const char *what = is_given ? config->sort->memory_option : "memory";
 	uint64_t least = external_request_memory_min(request);
 	char needed[FORMAT_SIZE_BYTES], allowed[FORMAT_SIZE_BYTES];
 	char advice[FORMAT_SIZE_BYTES + 64] = "";

@@ -48,7 +48,7 @@ struct sorter_config {
 	unsigned threads;      /* 0: all CPUs that are allowed, if it pays */
 	unsigned threads_max;  /* where threads is 0; 0: no further limit */
 	uint64_t memory_bytes; /* 0: what is available */
-	/* What has said memory_bytes, for messages; NULL: "--memory". */
+	/* How memory_bytes is called in messages: "--memory". */
 	const char *memory_option;
 	enum input_mode io;
 	enum splitters_kind splitters; /* AUTO, STATIC or SAMPLED */

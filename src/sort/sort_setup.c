@@ -153,11 +153,6 @@ uint64_t sort_setup_output_memory(const struct sorter_config *config,
 	return sum;
 }
 
-const char *sort_setup_memory_option(const struct sorter_config *config)
-{
-	return config->memory_option ? config->memory_option : "--memory";
-}
-
 void sort_setup_ask_memory(struct sort_memory *memory,
 			   const struct sorter_config *config,
 			   uint64_t record_count, unsigned sorts_on_machine)
@@ -188,7 +183,7 @@ static void find_limit(struct sort_memory *limit,
 	bool must_ask = given == 0 && needed_bytes > UNASKED_BYTES;
 	const struct sort_memory unasked = {
 		.bytes = given > 0 ? given : UINT64_MAX,
-		.source = given > 0 ? sort_setup_memory_option(config) : NULL,
+		.source = given > 0 ? config->memory_option : NULL,
 	};
 
 	*limit = unasked;
@@ -217,7 +212,7 @@ int sort_setup_refuse_memory(const struct sorter_config *config,
 	format_size_down(available, limit.bytes);
 	return failure_set(
 		failure, EXIT_RESOURCES,
-		is_given ? sort_setup_memory_option(config) : "memory", 0,
+		is_given ? config->memory_option : "memory", 0,
 		"sorting this takes up to %s, and %s are %s%s", needed,
 		available, is_given ? "allowed" : "available",
 		limit.output_bytes > 0 ? " beside the output, which is memory"

@@ -47,9 +47,6 @@ int sort_setup_output_sizes(struct output *output,
 			    const struct sorter_config *config,
 			    uint64_t record_count, struct failure *failure);
 
-/* How config->memory_bytes is called in messages. */
-const char *sort_setup_memory_option(const struct sorter_config *config);
-
 /* Memory that the machine has for a sort. */
 struct sort_memory {
 	uint64_t bytes; /* beside what follows */

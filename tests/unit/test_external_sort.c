@@ -171,6 +171,7 @@ static void external_sort__refuses_too_little_memory(void **state)
 	make_records(KEYS_RANDOM, 20000);
 	write_inputs();
 	sort.memory_bytes = MIB;
+	sort.memory_option = "--memory";
 	assert_true(run() < 0);
 	assert_int_equal(failure.status, EXIT_RESOURCES);
 	assert_string_equal(failure.what, "--memory");

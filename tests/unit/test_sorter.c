@@ -565,6 +565,7 @@ static void sorter_sort__memory_limit(void **state)
 
 	(void)state;
 	write_file(input_paths[0], records, 1000000);
+	config.memory_option = "--memory";
 	config.memory_bytes = 100000;
 	check_beyond_memory(&config);
 	/* Just enough, as it was planned. */

@@ -771,6 +771,7 @@ int main(int argc, char **argv)
 	static struct options options = {
 		.config = {
 			.shape.size = RECORD_SIZE_DEFAULT,
+			.memory_option = "--memory",
 		},
 	};
 	struct failure failure = { .status = EXIT_DONE };
