@@ -41,17 +41,9 @@
 enum {
 	OPTION_OUTPUT = OPTIONS_OWN,
 	OPTION_OUTPUT_DEVICE,
-	OPTION_DEVICE_BYTES,
-	OPTION_HEADER,
-	OPTION_RECORD_SIZE,
-	OPTION_KEY,
-	OPTION_REVERSE,
-	OPTION_UNIQUE,
 	OPTION_MERGE,
-	OPTION_HEAD,
 	OPTION_NUMBERS,
 	OPTION_STABLE,
-	OPTION_THREADS,
 	OPTION_NUMA,
 	OPTION_PIN,
 	OPTION_MEMORY,
@@ -74,19 +66,13 @@ enum {
 static const struct options_entry entries[] = {
 	{ OPTION_OUTPUT, "output", 'o', OPTIONS_STREAMS, "FILE" },
 	{ OPTION_OUTPUT_DEVICE, "output-device", 0, OPTIONS_VALUES, "DEVICE" },
-	{ OPTION_DEVICE_BYTES, "device-bytes", 0, OPTIONS_VALUE, "SIZE" },
-	{ OPTION_HEADER, "header", 0, OPTIONS_VALUE, "BYTES[:drop]" },
-	{ OPTION_RECORD_SIZE, "record-size", 0, OPTIONS_VALUE, "BYTES" },
-	{ OPTION_KEY, "key", 0, OPTIONS_VALUES, "OFFSET:LENGTH" },
-	{ OPTION_REVERSE, "reverse", 'r', OPTIONS_FLAG, NULL },
-	{ OPTION_UNIQUE, "unique", 'u', OPTIONS_MAYBE, "WHICH" },
 	{ OPTION_MERGE, "merge", 'm', OPTIONS_FLAG, NULL },
-	{ OPTION_HEAD, "head", 0, OPTIONS_VALUE, "N" },
 	{ OPTION_NUMBERS, "numbers", 0, OPTIONS_VALUE, "TYPE" },
+	SHAPE_OPTIONS,
 	/* sort(1) has it; every sort is stable. */
 	{ OPTION_STABLE, "stable", 's', OPTIONS_FLAG, NULL },
-	{ OPTION_THREADS, "threads", 0, OPTIONS_VALUE, "N" },
-	{ OPTION_THREADS, "parallel", 0, OPTIONS_VALUE, "N" },
+	{ SHAPE_OPTION_THREADS, "threads", 0, OPTIONS_VALUE, "N" },
+	{ SHAPE_OPTION_THREADS, "parallel", 0, OPTIONS_VALUE, "N" },
 	{ OPTION_NUMA, "numa", 0, OPTIONS_VALUE, "NODES" },
 	{ OPTION_PIN, "pin", 0, OPTIONS_VALUE, "WHEN" },
 	{ OPTION_MEMORY, "memory", 'S', OPTIONS_VALUE, "SIZE" },
@@ -197,7 +183,10 @@ static int take_option(void *context, int id, struct failure *failure)
 	struct options *options = context;
 	struct options_reader *reader = &options->reader;
 	struct sorter_config *config = &options->config;
+	int error = shape_options_take(reader, id, config, failure);
 
+	if (error)
+		return error;
 	switch (id) {
 	case OPTION_OUTPUT:
 		return output_options_take(&options->outputs, "-o",
@@ -209,31 +198,10 @@ static int take_option(void *context, int id, struct failure *failure)
 	case CLUSTER_OPTION_GATHER:
 		return output_options_take(&options->outputs, "--gather",
 					   reader->value, config, failure);
-	case OPTION_DEVICE_BYTES:
-		return options_size(reader, 1, INT64_MAX, &config->device_bytes,
-				    failure);
-	case OPTION_HEADER:
-		config->header_is_known = true;
-		return shape_options_header(reader, &config->header_bytes,
-					    &config->drops_header, failure);
-	case OPTION_RECORD_SIZE:
-		return options_number(reader, 1, RECORD_SIZE_MAX,
-				      &config->shape.size, failure);
-	case OPTION_KEY:
-		return shape_options_key(reader, &config->shape,
-					 &config->widening, failure);
-	case OPTION_HEAD:
-		return options_number(reader, 1, INT64_MAX,
-				      &config->head_records, failure);
 	case OPTION_NUMBERS:
 		return options_choice(reader, number_types,
 				      ARRAY_LEN(number_types),
 				      &config->widening.number_bytes, failure);
-	case OPTION_UNIQUE:
-		return shape_options_unique(reader, &config->unique, failure);
-	case OPTION_THREADS:
-		return options_number(reader, 1, THREAD_POOL_WORKERS_MAX,
-				      &config->threads, failure);
 	case OPTION_NUMA:
 	case OPTION_STABLE:
 		return 0;
@@ -387,14 +355,12 @@ static int check_records(struct options *options, struct failure *failure)
 		  "a file: without it, what a pipe brings is sorted" },
 		{ OPTION_MERGE, is_last,
 		  "not with --unique=last: a file may have more equal keys "
-		  "than "
-		  "the memory has room for" },
-		{ OPTION_UNIQUE, is_random,
+		  "than the memory has room for" },
+		{ SHAPE_OPTION_UNIQUE, is_random,
 		  "not with a random key, by which no two records are equal" },
-		{ OPTION_HEAD, is_last,
+		{ SHAPE_OPTION_HEAD, is_last,
 		  "not with --unique=last, since a later record may replace "
-		  "one "
-		  "of the first" },
+		  "one of the first" },
 		{ OPTION_NUMBERS,
 		  config->header_bytes > 0 && !config->drops_header,
 		  "behind a header of records: use --header=BYTES:drop" },
@@ -430,9 +396,7 @@ static int complete_options(struct options *options, struct failure *failure)
 	if (ret == 0)
 		ret = check_records(options, failure);
 	if (ret == 0)
-		ret = shape_options_complete(
-			&config->shape, &config->widening,
-			options_given(reader, OPTION_REVERSE), failure);
+		ret = shape_options_complete(reader, config, failure);
 	if (!options_given(reader, OPTION_KERNEL))
 		config->kernel = cpu_level_detect();
 	return ret;
@@ -740,8 +704,9 @@ static void hint_at_default_size(const struct options *options)
 {
 	const struct options_reader *reader = &options->reader;
 
-	if (options_given(reader, OPTION_KEY) &&
-	    !options_given(reader, OPTION_RECORD_SIZE) && isatty(STDERR_FILENO))
+	if (options_given(reader, SHAPE_OPTION_KEY) &&
+	    !options_given(reader, SHAPE_OPTION_RECORD_SIZE) &&
+	    isatty(STDERR_FILENO))
 		shape_options_tell_defaults(&options->config.shape, true,
 					    false);
 }

@@ -12,15 +12,18 @@
 #include "base/parse.h"
 #include "io/input/input.h"
 #include "record/key_text.h"
+#include "system/thread_pool.h"
 
 /* Offsets behind it stay far below the largest one. */
 #define HEADER_DROPPED_MAX ((uint64_t)1 << 40)
 #define RANDOM "random:"
 
-int shape_options_key(struct options_reader *reader, struct record_shape *shape,
-		      struct widening *widening, struct failure *failure)
+/* One more --key, which weighs less than those before. */
+static int take_key(struct options_reader *reader, struct sorter_config *config,
+		    struct failure *failure)
 {
-	struct key_list *keys = &shape->keys;
+	struct key_list *keys = &config->shape.keys;
+	struct widening *widening = &config->widening;
 	size_t random_bytes = strlen(RANDOM);
 	const char *why;
 
@@ -44,21 +47,24 @@ int shape_options_key(struct options_reader *reader, struct record_shape *shape,
 	return why ? options_refuse(reader, failure, "%s", why) : 0;
 }
 
-int shape_options_header(struct options_reader *reader, uint64_t *header_bytes,
-			 bool *drops_header, struct failure *failure)
+/* Bytes, and maybe ":drop". */
+static int take_header(struct options_reader *reader,
+		       struct sorter_config *config, struct failure *failure)
 {
 	const char *colon = strchrnul(reader->value, ':');
 	char size[32] = "";
 	int error = -EINVAL;
 
-	*drops_header = strcmp(colon, ":drop") == 0;
-	if ((*colon == '\0' || *drops_header) &&
+	config->header_is_known = true;
+	config->drops_header = strcmp(colon, ":drop") == 0;
+	if ((*colon == '\0' || config->drops_header) &&
 	    (size_t)(colon - reader->value) < sizeof(size)) {
 		memcpy(size, reader->value, (size_t)(colon - reader->value));
-		error = parse_size(size, 0, HEADER_DROPPED_MAX, header_bytes);
+		error = parse_size(size, 0, HEADER_DROPPED_MAX,
+				   &config->header_bytes);
 	}
-	if (error == 0 && !*drops_header &&
-	    *header_bytes > INPUT_HEADER_KEPT_MAX)
+	if (error == 0 && !config->drops_header &&
+	    config->header_bytes > INPUT_HEADER_KEPT_MAX)
 		return options_refuse(reader, failure,
 				      "more than 16M only with :drop");
 	return error ? options_refuse(
@@ -67,8 +73,9 @@ int shape_options_header(struct options_reader *reader, uint64_t *header_bytes,
 		     : 0;
 }
 
-int shape_options_unique(struct options_reader *reader,
-			 enum unique_kind *unique, struct failure *failure)
+/* Which record it keeps need not be said. */
+static int take_unique(struct options_reader *reader, enum unique_kind *unique,
+		       struct failure *failure)
 {
 	static const char *const names[] = {
 		[UNIQUE_FIRST] = "first",
@@ -81,10 +88,38 @@ int shape_options_unique(struct options_reader *reader,
 			     : 0;
 }
 
-/* The keys are those of the record so far. */
-static int widen(struct record_shape *shape, struct widening *widening,
-		 struct failure *failure)
+int shape_options_take(struct options_reader *reader, int id,
+		       struct sorter_config *config, struct failure *failure)
 {
+	switch (id) {
+	case SHAPE_OPTION_DEVICE_BYTES:
+		return options_size(reader, 1, INT64_MAX, &config->device_bytes,
+				    failure);
+	case SHAPE_OPTION_HEADER:
+		return take_header(reader, config, failure);
+	case SHAPE_OPTION_RECORD_SIZE:
+		return options_number(reader, 1, RECORD_SIZE_MAX,
+				      &config->shape.size, failure);
+	case SHAPE_OPTION_KEY:
+		return take_key(reader, config, failure);
+	case SHAPE_OPTION_UNIQUE:
+		return take_unique(reader, &config->unique, failure);
+	case SHAPE_OPTION_HEAD:
+		return options_number(reader, 1, INT64_MAX,
+				      &config->head_records, failure);
+	case SHAPE_OPTION_THREADS:
+		return options_number(reader, 1, THREAD_POOL_WORKERS_MAX,
+				      &config->threads, failure);
+	default:
+		return 0;
+	}
+}
+
+/* The keys are those of the record so far. */
+static int widen(struct sorter_config *config, struct failure *failure)
+{
+	struct record_shape *shape = &config->shape;
+	struct widening *widening = &config->widening;
 	struct key_list *keys = &shape->keys;
 
 	widening_complete(widening);
@@ -103,16 +138,17 @@ static int widen(struct record_shape *shape, struct widening *widening,
 	return 0;
 }
 
-int shape_options_complete(struct record_shape *shape,
-			   struct widening *widening, bool reverse,
+int shape_options_complete(const struct options_reader *reader,
+			   struct sorter_config *config,
 			   struct failure *failure)
 {
+	struct record_shape *shape = &config->shape;
 	struct key_list *keys = &shape->keys;
 	char text[KEY_TEXT_BYTES];
 	int error;
 
 	/* In a record smaller than the default key, the key is the record. */
-	if (keys->field_count == 0 && !widening->is_random)
+	if (keys->field_count == 0 && !config->widening.is_random)
 		keys->fields[keys->field_count++].length =
 			MIN(RECORD_KEY_LENGTH_DEFAULT, shape->size);
 	for (unsigned i = 0; i < keys->field_count; i++)
@@ -122,9 +158,9 @@ int shape_options_complete(struct record_shape *shape,
 				"--key=%s: ends behind the record of %u bytes",
 				key_text_format(&keys->fields[i], text),
 				shape->size);
-	if (reverse)
+	if (options_given(reader, SHAPE_OPTION_REVERSE))
 		key_list_reverse(keys);
-	error = widen(shape, widening, failure);
+	error = widen(config, failure);
 	if (error == 0)
 		key_list_complete(keys, shape->size);
 	return error;

@@ -26,12 +26,12 @@ struct options {
 	struct options_reader reader;
 	bool quiet;
 	bool of_summaries;
-	enum unique_kind unique;
 	bool is_unordered; /* the only key is random */
-	struct widening widening;
 	bool has_default_size, has_default_key;
-	const char *summary_path;	 /* NULL: none */
-	struct validation_request files; /* or files of summaries */
+	const char *summary_path; /* NULL: none */
+	const char **input_paths; /* owned: those of the sort */
+	/* FILEs are its outputs, or files of summaries of them. */
+	struct sorter_config sort;
 };
 
 /* Each line as it is printed. */
@@ -115,8 +115,8 @@ static int validate_summaries(const struct options *options,
 			      struct validation_result *result,
 			      struct failure *failure)
 {
-	for (unsigned i = 0; i < options->files.path_count; i++) {
-		const char *path = options->files.paths[i];
+	for (unsigned i = 0; i < options->sort.output_count; i++) {
+		const char *path = options->sort.output_paths[i];
 		FILE *file = pipe_is_word(path) ? stdin : fopen(path, "re");
 		int ret;
 
@@ -138,13 +138,13 @@ static int validate_summaries(const struct options *options,
 static bool has_unwanted_duplicates(const struct options *options,
 				    const struct tally *tally)
 {
-	return options->unique && tally->duplicate_count > 0;
+	return options->sort.unique && tally->duplicate_count > 0;
 }
 
 static bool has_too_many(const struct options *options,
 			 const struct tally *tally)
 {
-	uint64_t head = options->files.head_records;
+	uint64_t head = options->sort.head_records;
 
 	return head > 0 && tally->record_count > head;
 }
@@ -154,7 +154,7 @@ static bool differs_from_inputs(const struct options *options,
 {
 	const struct tally *tally = &result->summary.tally;
 
-	return options->files.input_count > 0 &&
+	return options->sort.input_count > 0 &&
 	       (tally->record_count != result->inputs.record_count ||
 		tally->checksum != result->inputs.checksum);
 }
@@ -207,7 +207,7 @@ static void hint_at_defaults(const struct options *options, bool key_matters)
 
 	if (options->of_summaries || (size && key && !isatty(STDERR_FILENO)))
 		return;
-	shape_options_tell_defaults(&options->files.shape, size,
+	shape_options_tell_defaults(&options->sort.shape, size,
 				    key && key_matters);
 }
 
@@ -227,8 +227,8 @@ static void hint_at_inputs(const struct tally *tally,
 /* A sorted file and its input are no parts. */
 static void hint_at_against(const struct options *options)
 {
-	if (!options->of_summaries && options->files.path_count == 2 &&
-	    options->files.input_count == 0)
+	if (!options->of_summaries && options->sort.output_count == 2 &&
+	    options->sort.input_count == 0)
 		log_warnx("two FILEs are parts of one output; --against=INPUT "
 			  "compares with the input");
 }
@@ -248,10 +248,10 @@ static void report_errors(const struct options *options,
 		fprintf(stderr,
 			"ERROR - there are %s records, but --head=%llu\n",
 			FORMAT_U128(tally->record_count),
-			(unsigned long long)options->files.head_records);
+			(unsigned long long)options->sort.head_records);
 	if (differs_from_inputs(options, result)) {
 		report_difference(tally, &result->inputs);
-		if (options->files.head_records == 0)
+		if (options->sort.head_records == 0)
 			hint_at_inputs(tally, &result->inputs);
 	}
 	if (result->header_path)
@@ -272,7 +272,7 @@ static void report(const struct options *options,
 
 	report_first_unordered(tally);
 	report_sums(tally, "Records", "Checksum");
-	if (options->files.input_count > 0)
+	if (options->sort.input_count > 0)
 		report_sums(&result->inputs, "Input records", "Input checksum");
 	if (tally->unordered_count == 0 && !options->is_unordered)
 		fprintf(stderr, "Duplicate keys: %s\n",
@@ -293,7 +293,7 @@ static void report_fragment(const struct options *options, const char *path)
 				   ? "partial partition summary found at end"
 				   : "partial record found at end";
 
-	if (options->files.path_count + options->files.input_count > 1)
+	if (options->sort.output_count + options->sort.input_count > 1)
 		log_about(path, what);
 	else
 		fprintf(stderr, "%s\n", what);
@@ -344,7 +344,7 @@ static int check_not_input(const char *path, const struct stat *summary,
 static int check_summary_path(const struct options *options,
 			      struct failure *failure)
 {
-	const struct validation_request *files = &options->files;
+	const struct sorter_config *sort = &options->sort;
 	const char *path = options->summary_path;
 	struct stat summary;
 	int ret = 0;
@@ -353,10 +353,11 @@ static int check_summary_path(const struct options *options,
 	 * nothing but a regular file. */
 	if (stat(path, &summary) < 0 || !S_ISREG(summary.st_mode))
 		return 0;
-	for (unsigned i = 0; ret == 0 && i < files->path_count; i++)
-		ret = check_not_input(files->paths[i], &summary, path, failure);
-	for (unsigned i = 0; ret == 0 && i < files->input_count; i++)
-		ret = check_not_input(files->input_paths[i], &summary, path,
+	for (unsigned i = 0; ret == 0 && i < sort->output_count; i++)
+		ret = check_not_input(sort->output_paths[i], &summary, path,
+				      failure);
+	for (unsigned i = 0; ret == 0 && i < sort->input_count; i++)
+		ret = check_not_input(sort->input_paths[i], &summary, path,
 				      failure);
 	return ret < 0 ? ret : check_old_summary(path, failure);
 }
@@ -392,7 +393,7 @@ static int conclude(const struct options *options, struct outfile *file,
 	}
 	/* The output of an empty input is empty; but no summary is. */
 	if (summary->tally.record_count == 0 &&
-	    (options->files.input_count == 0 || file->fd >= 0)) {
+	    (options->sort.input_count == 0 || file->fd >= 0)) {
 		fputs("there must be at least one record to be validated\n",
 		      stderr);
 		return EXIT_WRONG;
@@ -419,7 +420,7 @@ static int validate(const struct options *options)
 	if (ret == 0 && options->of_summaries)
 		ret = validate_summaries(options, &result, &failure);
 	else if (ret == 0)
-		ret = validate_records(&options->files, &result, &failure);
+		ret = validate_records(&options->sort, &result, &failure);
 	if (options->is_unordered)
 		result.summary.tally.unordered_count = 0;
 	if (ret < 0)
@@ -433,33 +434,19 @@ static int validate(const struct options *options)
 /* --- the command line ----------------------------------------------------- */
 
 enum {
-	OPTION_DEVICE_BYTES = OPTIONS_OWN,
-	OPTION_HEADER,
-	OPTION_RECORD_SIZE,
-	OPTION_KEY,
-	OPTION_REVERSE,
-	OPTION_UNIQUE,
-	OPTION_HEAD,
-	OPTION_AGAINST,
+	OPTION_AGAINST = OPTIONS_OWN,
 	OPTION_QUIET,
 	OPTION_OF_SUMMARIES,
 	OPTION_SUMMARY,
-	OPTION_THREADS,
 };
 
 static const struct options_entry entries[] = {
-	{ OPTION_DEVICE_BYTES, "device-bytes", 0, OPTIONS_VALUE, "SIZE" },
-	{ OPTION_HEADER, "header", 0, OPTIONS_VALUE, "BYTES[:drop]" },
-	{ OPTION_RECORD_SIZE, "record-size", 0, OPTIONS_VALUE, "BYTES" },
-	{ OPTION_KEY, "key", 0, OPTIONS_VALUES, "OFFSET:LENGTH" },
-	{ OPTION_REVERSE, "reverse", 'r', OPTIONS_FLAG, NULL },
-	{ OPTION_UNIQUE, "unique", 'u', OPTIONS_MAYBE, "WHICH" },
-	{ OPTION_HEAD, "head", 0, OPTIONS_VALUE, "N" },
+	SHAPE_OPTIONS,
 	{ OPTION_AGAINST, "against", 0, OPTIONS_FILES, "INPUT" },
 	{ OPTION_QUIET, "quiet", 'q', OPTIONS_FLAG, NULL },
 	{ OPTION_OF_SUMMARIES, NULL, 's', OPTIONS_FLAG, NULL },
 	{ OPTION_SUMMARY, NULL, 'o', OPTIONS_FILE, "FILE" },
-	{ OPTION_THREADS, "threads", 't', OPTIONS_VALUE, "N" },
+	{ SHAPE_OPTION_THREADS, "threads", 't', OPTIONS_VALUE, "N" },
 	OPTIONS_COMMON,
 };
 
@@ -467,52 +454,28 @@ static int take_option(void *context, int id, struct failure *failure)
 {
 	struct options *options = context;
 	struct options_reader *reader = &options->reader;
-	struct validation_request *files = &options->files;
 
-	switch (id) {
-	case OPTION_DEVICE_BYTES:
-		return options_size(reader, 1, INT64_MAX, &files->device_bytes,
-				    failure);
-	case OPTION_HEADER:
-		return shape_options_header(reader, &files->header_bytes,
-					    &files->drops_header, failure);
-	case OPTION_RECORD_SIZE:
-		return options_number(reader, 1, RECORD_SIZE_MAX,
-				      &files->shape.size, failure);
-	case OPTION_KEY:
-		return shape_options_key(reader, &files->shape,
-					 &options->widening, failure);
-	case OPTION_HEAD:
-		return options_number(reader, 1, INT64_MAX,
-				      &files->head_records, failure);
-	case OPTION_UNIQUE:
-		return shape_options_unique(reader, &options->unique, failure);
-	case OPTION_AGAINST:
-		files->input_paths[files->input_count++] = reader->value;
-		return 0;
-	case OPTION_THREADS:
-		return options_number(reader, 1, THREAD_POOL_WORKERS_MAX,
-				      &files->thread_count, failure);
-	default:
-		return 0;
-	}
+	if (id == OPTION_AGAINST)
+		options->input_paths[options->sort.input_count++] =
+			reader->value;
+	return shape_options_take(reader, id, &options->sort, failure);
 }
 
 /* Summaries are of the benchmark's records alone. */
 static int check_summaries(struct options *options, struct failure *failure)
 {
-	const struct validation_request *files = &options->files;
-	bool is_other = !record_shape_is_benchmark(&files->shape);
+	const struct sorter_config *sort = &options->sort;
+	bool is_other = !record_shape_is_benchmark(&sort->shape);
 	static const char *const of_benchmark =
 		"only for records of 100 bytes by --key=0:10";
 	const struct options_rule rules[] = {
 		{ OPTION_OF_SUMMARIES, is_other, of_benchmark },
 		{ OPTION_SUMMARY, is_other, of_benchmark },
-		{ OPTION_OF_SUMMARIES, files->input_count > 0,
+		{ OPTION_OF_SUMMARIES, sort->input_count > 0,
 		  "not together with --against" },
-		{ OPTION_OF_SUMMARIES, files->header_bytes > 0,
+		{ OPTION_OF_SUMMARIES, sort->header_bytes > 0,
 		  "not together with --header" },
-		{ OPTION_OF_SUMMARIES, files->device_bytes > 0,
+		{ OPTION_OF_SUMMARIES, sort->device_bytes > 0,
 		  "not together with --device-bytes" },
 	};
 
@@ -532,20 +495,20 @@ static int check_stdin(bool *has_stdin, struct failure *failure)
 			  failure);
 }
 
-static int check_operands(const struct validation_request *files,
+static int check_operands(const struct sorter_config *sort,
 			  struct failure *failure)
 {
 	bool has_stdin = false;
 	int ret = 0;
 
-	if (files->path_count == 0)
+	if (sort->output_count == 0)
 		return failure_set(failure, EXIT_USAGE, "FILE", 0,
 				   "is missing; see blinkval --help");
-	for (unsigned i = 0; ret == 0 && i < files->path_count; i++) {
-		if (pipe_is_word(files->paths[i]))
+	for (unsigned i = 0; ret == 0 && i < sort->output_count; i++) {
+		if (pipe_is_word(sort->output_paths[i]))
 			ret = check_stdin(&has_stdin, failure);
 		else
-			ret = options_check_operand(files->paths[i],
+			ret = options_check_operand(sort->output_paths[i],
 						    "a regular file", failure);
 	}
 	return ret;
@@ -555,17 +518,17 @@ static int check_operands(const struct validation_request *files,
  * itself it leaves nothing to look at but the records. */
 static int check_random(struct options *options, struct failure *failure)
 {
-	struct widening *widening = &options->widening;
+	struct widening *widening = &options->sort.widening;
 
 	options->is_unordered = widening->is_random &&
-				options->files.shape.keys.field_count == 0;
+				options->sort.shape.keys.field_count == 0;
 	widening->is_random = false;
 	if (!options->is_unordered ||
-	    (options->files.input_count > 0 && !options->unique &&
-	     options->files.head_records == 0 && !options->summary_path))
+	    (options->sort.input_count > 0 && !options->sort.unique &&
+	     options->sort.head_records == 0 && !options->summary_path))
 		return 0;
 	return options_refuse_entry(
-		&options->reader, OPTION_KEY, failure,
+		&options->reader, SHAPE_OPTION_KEY, failure,
 		"a random key alone leaves nothing to check but --against");
 }
 
@@ -576,31 +539,30 @@ static int complete_options(struct options *options, struct failure *failure)
 
 	options->quiet = options_given(reader, OPTION_QUIET);
 	options->of_summaries = options_given(reader, OPTION_OF_SUMMARIES);
-	options->has_default_size = !options_given(reader, OPTION_RECORD_SIZE);
-	options->has_default_key = !options_given(reader, OPTION_KEY);
+	options->has_default_size =
+		!options_given(reader, SHAPE_OPTION_RECORD_SIZE);
+	options->has_default_key = !options_given(reader, SHAPE_OPTION_KEY);
 	options->summary_path = options_value(reader, OPTION_SUMMARY);
-	options->files.paths = reader->operands;
-	options->files.path_count = reader->operand_count;
-	if (options->unique && options->files.head_records > 0 &&
-	    options->files.input_count > 0)
+	options->sort.output_paths = (const char *const *)reader->operands;
+	options->sort.output_count = reader->operand_count;
+	if (options->sort.unique && options->sort.head_records > 0 &&
+	    options->sort.input_count > 0)
 		return options_refuse_entry(
-			reader, OPTION_HEAD, failure,
+			reader, SHAPE_OPTION_HEAD, failure,
 			"not together with --unique and --against: nothing "
 			"counts an input's keys");
-	ret = check_operands(&options->files, failure);
+	ret = check_operands(&options->sort, failure);
 	if (ret == 0)
 		ret = check_random(options, failure);
 	if (ret == 0)
-		ret = shape_options_complete(
-			&options->files.shape, &options->widening,
-			options_given(reader, OPTION_REVERSE), failure);
+		ret = shape_options_complete(reader, &options->sort, failure);
 	return ret < 0 ? ret : check_summaries(options, failure);
 }
 
 int main(int argc, char **argv)
 {
 	static struct options options = {
-		.files.shape.size = RECORD_SIZE_DEFAULT,
+		.sort.shape.size = RECORD_SIZE_DEFAULT,
 	};
 	struct failure failure = { .status = EXIT_DONE };
 	int ret;
@@ -608,9 +570,10 @@ int main(int argc, char **argv)
 	answer_begin("blinkval");
 	log_init("blinkval");
 	/* Each word may name an input.  The end of the process frees them. */
-	options.files.input_paths =
-		calloc((size_t)argc + 1, sizeof(*options.files.input_paths));
-	if (!options.files.input_paths) {
+	options.input_paths =
+		calloc((size_t)argc + 1, sizeof(*options.input_paths));
+	options.sort.input_paths = options.input_paths;
+	if (!options.input_paths) {
 		failure_no_memory(&failure);
 		return log_failure(&failure);
 	}

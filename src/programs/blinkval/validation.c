@@ -54,17 +54,16 @@ struct parts {
 };
 
 static int parts_add(struct parts *parts, const char *path, bool is_input,
-		     const struct validation_request *request,
-		     struct failure *failure)
+		     const struct sorter_config *sort, struct failure *failure)
 {
 	struct part *part = &parts->parts[parts->count++];
 	const struct input_layout layout = {
-		.record_size = request->shape.size,
-		.device_bytes = request->device_bytes,
-		.header_bytes = is_input || !request->drops_header
-					? request->header_bytes
+		.record_size = sort->shape.size,
+		.device_bytes = sort->device_bytes,
+		.header_bytes = is_input || !sort->drops_header
+					? sort->header_bytes
 					: 0,
-		.keeps_header = !request->drops_header,
+		.keeps_header = !sort->drops_header,
 	};
 	int ret = part_open(part, path, is_input, &layout, failure);
 
@@ -76,12 +75,11 @@ static int parts_add(struct parts *parts, const char *path, bool is_input,
 }
 
 /* What is opened and allocated here the end of the process closes and frees. */
-static int parts_open(struct parts *parts,
-		      const struct validation_request *request,
+static int parts_open(struct parts *parts, const struct sorter_config *sort,
 		      struct failure *failure)
 {
 	/* One file at least: the command line was read. */
-	unsigned count = MAX(1, request->path_count + request->input_count);
+	unsigned count = MAX(1, sort->output_count + sort->input_count);
 	int ret = 0;
 
 	descriptors_raise(count);
@@ -89,13 +87,13 @@ static int parts_open(struct parts *parts,
 	if (!parts->parts)
 		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM,
 				   "%u files", count);
-	for (unsigned i = 0; ret == 0 && i < request->path_count; i++)
-		ret = parts_add(parts, request->paths[i], false, request,
+	for (unsigned i = 0; ret == 0 && i < sort->output_count; i++)
+		ret = parts_add(parts, sort->output_paths[i], false, sort,
 				failure);
-	for (unsigned i = 0; ret == 0 && i < request->input_count; i++)
-		ret = parts_add(parts, request->input_paths[i], true, request,
+	for (unsigned i = 0; ret == 0 && i < sort->input_count; i++)
+		ret = parts_add(parts, sort->input_paths[i], true, sort,
 				failure);
-	if (ret == 0 && request->device_bytes > 0 && !parts->has_device)
+	if (ret == 0 && sort->device_bytes > 0 && !parts->has_device)
 		ret = failure_set(failure, EXIT_USAGE, "--device-bytes", 0,
 				  "no file is a block device");
 	return ret;
@@ -445,12 +443,11 @@ static uint8_t *allocate_staging(const struct validation *v, unsigned count)
 }
 
 /* Find last_record, which an output of no records has not. */
-static int read_last(struct validation *v,
-		     const struct validation_request *request, uint8_t *window,
-		     struct failure *failure)
+static int read_last(struct validation *v, const struct sorter_config *sort,
+		     uint8_t *window, struct failure *failure)
 {
 	uint32_t size = v->validator.shape.size;
-	const struct part *part = v->parts.parts + request->path_count;
+	const struct part *part = v->parts.parts + sort->output_count;
 
 	do {
 		if (part-- == v->parts.parts)
@@ -466,8 +463,7 @@ static int read_last(struct validation *v,
 	return v->last_record ? 0 : -EIO;
 }
 
-static int run_threads(struct validation *v,
-		       const struct validation_request *request,
+static int run_threads(struct validation *v, const struct sorter_config *sort,
 		       struct failure *failure)
 {
 	static struct topology topology;
@@ -476,23 +472,22 @@ static int run_threads(struct validation *v,
 	int ret = 0;
 
 	topology_read(&topology);
-	count = choose_thread_count(v, &topology, request->thread_count);
+	count = choose_thread_count(v, &topology, sort->threads);
 	/* The end of the process frees it. */
 	v->staging = allocate_staging(v, count + 1);
 	if (!v->staging)
 		return failure_no_memory(failure);
-	if (request->head_records > 0 && request->input_count > 0)
-		ret = read_last(v, request,
-				v->staging + count * v->staging_bytes, failure);
+	if (sort->head_records > 0 && sort->input_count > 0)
+		ret = read_last(v, sort, v->staging + count * v->staging_bytes,
+				failure);
 	if (ret < 0)
 		return ret;
 	/* Several streams may have to be read at the same time. */
-	ret = thread_pool_start(
-		&pool, count,
-		(request->thread_count > 0 || v->parts.stream_count > 0)
-			? THREAD_POOL_ALL
-			: THREAD_POOL_SOME,
-		&topology, failure);
+	ret = thread_pool_start(&pool, count,
+				(sort->threads > 0 || v->parts.stream_count > 0)
+					? THREAD_POOL_ALL
+					: THREAD_POOL_SOME,
+				&topology, failure);
 	if (ret < 0)
 		return ret;
 	progress_begin(&v->progress, STDERR_FILENO, "blinkval",
@@ -570,40 +565,40 @@ static void leave_head(const struct validation *v, uint64_t head_records,
 
 /* The first part that begins otherwise than the first input, or NULL. */
 static const char *find_header(const struct parts *parts,
-			       const struct validation_request *request)
+			       const struct sorter_config *sort)
 {
-	const struct part *input = &parts->parts[request->path_count];
+	const struct part *input = &parts->parts[sort->output_count];
 
-	for (unsigned i = 0; i < request->path_count && input->header; i++)
+	for (unsigned i = 0; i < sort->output_count && input->header; i++)
 		if (memcmp(parts->parts[i].header, input->header,
 			   input->header_bytes) != 0)
 			return parts->parts[i].path;
 	return NULL;
 }
 
-int validate_records(const struct validation_request *request,
+int validate_records(const struct sorter_config *sort,
 		     struct validation_result *result, struct failure *failure)
 {
 	static struct validation v;
 	int ret;
 
-	validator_prepare(&v.validator, &request->shape, cpu_level_detect());
-	ret = parts_open(&v.parts, request, failure);
+	validator_prepare(&v.validator, &sort->shape, cpu_level_detect());
+	ret = parts_open(&v.parts, sort, failure);
 	if (ret < 0)
 		return ret;
 	choose_sizes(&v);
 	ret = cut_parts(&v, failure);
 	if (ret < 0)
 		return ret;
-	ret = run_threads(&v, request, failure);
+	ret = run_threads(&v, sort, failure);
 	if (ret < 0)
 		return ret;
 	add_segments(&v, result);
-	if (request->head_records > 0)
-		leave_head(&v, request->head_records, &result->summary.tally,
+	if (sort->head_records > 0)
+		leave_head(&v, sort->head_records, &result->summary.tally,
 			   &result->inputs);
-	if (request->input_count > 0)
-		result->header_path = find_header(&v.parts, request);
+	if (sort->input_count > 0)
+		result->header_path = find_header(&v.parts, sort);
 	for (unsigned i = v.parts.count; i-- > 0;) {
 		if (v.parts.parts[i].fragment_bytes > 0)
 			result->fragment_path = v.parts.parts[i].path;

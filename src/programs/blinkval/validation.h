@@ -8,30 +8,8 @@
 #include <stdint.h>
 
 #include "base/failure.h"
-#include "record/record.h"
 #include "record/validator.h"
-
-struct validation_request {
-	struct record_shape shape; /* complete */
-	/* The parts, in order.  Any may be a pipe, and one of them "-", which
-	 * is standard input: the caller has called pipe_check(). */
-	char **paths;
-	unsigned path_count;
-	/* Files whose records the parts should have, in any order. */
-	const char **input_paths;
-	unsigned input_count;
-	/* So many bytes at the beginning of each block device are read; 0: all.
-	 * Refused where no file is a device. */
-	uint64_t device_bytes;
-	/* The parts are the first so many records of the order; 0: all.  With
-	 * inputs, the last part may be no stream. */
-	uint64_t head_records;
-	/* So many bytes at the beginning of each file are no records; of the
-	 * inputs alone, if the sort has dropped them. */
-	uint64_t header_bytes;
-	bool drops_header;
-	uint64_t thread_count; /* 0: one for each CPU */
-};
+#include "sort/sort_config.h"
 
 struct validation_result {
 	/* What is true of the parts.  The two records are set only if records
@@ -49,11 +27,20 @@ struct validation_result {
 };
 
 /*
- * Read all parts and inputs and add what they hold to *result, which is zeroed.
+ * Read all parts and inputs of a sort and add what they hold to *result, which
+ * is zeroed.  Of the sort, these are known: its shape; its outputs, which are
+ * the parts, in order; its inputs, if any, whose records the parts should have;
+ * head_records, threads, device_bytes and the header, which the parts have
+ * unless it was dropped.
+ *
+ * Any part may be a pipe, and one of them "-", which is standard input: the
+ * caller has called pipe_check().  With head_records and inputs, the last part
+ * may be no stream.  device_bytes are refused where no file is a device.
+ *
  * 0 or -errno with *failure filled.  Call it once in a process, whose end
  * closes the files and frees the memory.
  */
-int validate_records(const struct validation_request *request,
+int validate_records(const struct sorter_config *sort,
 		     struct validation_result *result, struct failure *failure);
 
 #endif /* VALIDATION_H */
