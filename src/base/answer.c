@@ -11,9 +11,6 @@
 #include "base/base.h"
 #include "base/clock.h"
 
-/* A line of progress is drawn so wide, too (progress.c). */
-#define DRAWN_COLUMNS 79
-
 /* Written before there are other threads. */
 static struct format_line prefix;
 static uint64_t begin_ns;
@@ -31,7 +28,7 @@ void answer_now(void)
 	else if (!answer->tell(answer->context, &line))
 		return;
 	/* A line of progress may stand there: it is drawn again soon. */
-	while (isatty(STDERR_FILENO) && line.length < DRAWN_COLUMNS)
+	while (isatty(STDERR_FILENO) && line.length < FORMAT_DRAWN_COLUMNS)
 		format_add(&line, " ");
 	format_add(&line, "\n");
 	if (write(STDERR_FILENO, line.text, line.length) < 0)

@@ -79,6 +79,9 @@ void format_json_bytes(FILE *stream, const char *text, size_t bytes);
  */
 
 #define FORMAT_LINE_BYTES 240
+/* A line that is drawn on a terminal is one column shorter than that, or it
+ * would wrap; this is the longest. */
+#define FORMAT_DRAWN_COLUMNS 79
 
 struct format_line {
 	char text[FORMAT_LINE_BYTES];

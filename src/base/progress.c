@@ -14,18 +14,14 @@
 #define FIRST_DRAW_NS NS_PER_S
 #define REDRAW_NS (NS_PER_S / 10)
 
-/* A line is one column shorter than the terminal, or it would wrap; this is
- * the longest, and that of a terminal that does not tell its width.
- */
-#define LINE_COLUMNS 79
-
+/* The longest line is that of a terminal that does not tell its width. */
 static int line_columns(int fd)
 {
 	struct winsize size;
 
 	if (ioctl(fd, TIOCGWINSZ, &size) < 0 || size.ws_col < 2)
-		return LINE_COLUMNS;
-	return MIN(size.ws_col - 1, LINE_COLUMNS);
+		return FORMAT_DRAWN_COLUMNS;
+	return MIN(size.ws_col - 1, FORMAT_DRAWN_COLUMNS);
 }
 
 /* The terminal that has a line; -1: none has. */
@@ -36,7 +32,7 @@ static _Atomic int drawn_fd = -1;
  */
 static void draw_line(int fd, const char *text)
 {
-	char line[LINE_COLUMNS + 2];
+	char line[FORMAT_DRAWN_COLUMNS + 2];
 	size_t columns = (size_t)line_columns(fd);
 
 	memset(line, ' ', sizeof(line));
@@ -81,7 +77,6 @@ void progress_add_rate(struct format_line *line, struct progress_rate *rate,
 		       uint64_t done_bytes, uint64_t total_bytes,
 		       uint64_t now_ns)
 {
-	char size[FORMAT_SIZE_BYTES];
 	uint64_t bytes = MAX(done_bytes, rate->last_bytes) - rate->last_bytes;
 
 	if (rate->begin_ns == 0)
@@ -89,8 +84,7 @@ void progress_add_rate(struct format_line *line, struct progress_rate *rate,
 							 ? answer_begin_ns()
 							 : now_ns - NS_PER_S;
 	format_add(line,
-		   format_size(
-			   size,
+		   FORMAT_SIZE(
 			   (uint64_t)((double)bytes * 1e9 /
 				      (double)MAX(1, now_ns - rate->last_ns))));
 	format_add(line, "/s");
@@ -102,17 +96,16 @@ void progress_add_rate(struct format_line *line, struct progress_rate *rate,
 void progress_add_done(struct format_line *line, uint64_t done_bytes,
 		       uint64_t total_bytes)
 {
-	char size[FORMAT_SIZE_BYTES];
 	unsigned __int128 scaled = (unsigned __int128)done_bytes * 100;
 
 	if (total_bytes > 0) {
 		format_add_number(line, (uint64_t)(scaled / total_bytes));
 		format_add(line, "%, ");
 	}
-	format_add(line, format_size(size, done_bytes));
+	format_add(line, FORMAT_SIZE(done_bytes));
 	if (total_bytes > 0) {
 		format_add(line, " of ");
-		format_add(line, format_size(size, total_bytes));
+		format_add(line, FORMAT_SIZE(total_bytes));
 	}
 }
 
