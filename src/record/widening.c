@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "base/base.h"
-
-#define GOLDEN_GAMMA 0x9e3779b97f4a7c15
+#include "base/splitmix.h"
 
 struct mix_keys {
 	uint64_t key[3];
@@ -26,19 +25,12 @@ struct record_slice widening_written(const struct widening *widening,
 	return (struct record_slice){ 0, input_size };
 }
 
-static uint64_t finalize(uint64_t bits)
-{
-	bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9;
-	bits = (bits ^ bits >> 27) * 0x94d049bb133111eb;
-	return bits ^ bits >> 31;
-}
-
 static struct mix_keys make_keys(uint64_t seed)
 {
 	struct mix_keys keys;
 
 	for (unsigned i = 0; i < ARRAY_LEN(keys.key); i++)
-		keys.key[i] = finalize(seed += GOLDEN_GAMMA);
+		keys.key[i] = splitmix_next(&seed);
 	return keys;
 }
 
@@ -46,14 +38,13 @@ static struct mix_keys make_keys(uint64_t seed)
  * A permutation of the 64-bit numbers, another one for each seed, that is the
  * same in all releases.  It is an Even-Mansour cipher of two rounds (Even and
  * Mansour 1991; Bogdanov et al. 2012): its permutation is the finalizer of
- * SplitMix64 (Steele, Lea and Flood 2014), which also makes its three keys of
- * the seed.  It keeps no secret.
+ * SplitMix64, which also makes its three keys of the seed.  It keeps no secret.
  */
 static uint64_t mix(uint64_t number, const struct mix_keys *keys)
 {
-	uint64_t bits = finalize(number ^ keys->key[0]);
+	uint64_t bits = splitmix_finalize(number ^ keys->key[0]);
 
-	return finalize(bits ^ keys->key[1]) ^ keys->key[2];
+	return splitmix_finalize(bits ^ keys->key[1]) ^ keys->key[2];
 }
 
 void widening_copy(const struct widening *widening, uint32_t input_size,

@@ -11,6 +11,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/splitmix.h"
 #include "cluster/agreement/cluster_schedule.h"
 #include "exchange/exchange_grid.h"
 #include "exchange/udp/udp.h"
@@ -86,11 +87,11 @@ static uint64_t length_between(const struct simulated_rank *self,
 	uint64_t max_bytes = options->message_bytes;
 	uint64_t random = number_of(self->time, source, destination) ^
 			  options->seed << 48;
-	uint64_t drawn = world_random(&random);
+	uint64_t drawn = splitmix_next(&random);
 
 	switch (options->lengths) {
 	case SIMULATION_SKEWED:
-		return world_random(&random) % ((max_bytes >> drawn % 8) + 1);
+		return splitmix_next(&random) % ((max_bytes >> drawn % 8) + 1);
 	case SIMULATION_SOME:
 		return drawn % 2 ? max_bytes : 0;
 	case SIMULATION_ONE:
@@ -109,7 +110,7 @@ static void make_bytes(const struct simulated_rank *self, unsigned source,
 {
 	const struct simulation *simulation = self->simulation;
 	uint64_t random = number_of(self->time, source, destination);
-	size_t at = (world_random(&random) + offset) % PATTERN_BYTES;
+	size_t at = (splitmix_next(&random) + offset) % PATTERN_BYTES;
 
 	if (!simulation->pattern) {
 		memset(target, 0, byte_count);
@@ -315,7 +316,7 @@ static void disturb(struct simulation *simulation, struct host *host,
 			&host->interruptions[host->interruption_count++];
 
 		*noise = options->noise[i];
-		noise->next_ns = BEGIN_NS + world_random(&host->random) %
+		noise->next_ns = BEGIN_NS + splitmix_next(&host->random) %
 						    (2 * noise->gap_ns);
 	}
 	for (unsigned i = 0; i < options->pause_count; i++)
@@ -360,8 +361,8 @@ static int make_rank(struct simulation *simulation, unsigned node)
 	};
 	disturb(simulation, host, &simulation->ranks[node].dies_ns);
 	host->clock_offset_ns =
-		world_random(&host->random) % CLOCK_OFFSET_NS_MAX;
-	start_ns += world_random(&host->random) % (options->skew_ns + 1);
+		splitmix_next(&host->random) % CLOCK_OFFSET_NS_MAX;
+	start_ns += splitmix_next(&host->random) % (options->skew_ns + 1);
 	world_start(host, start_ns, be_rank, &simulation->ranks[node]);
 	return simulation->names[node] ? 0 : -ENOMEM;
 }
@@ -377,7 +378,7 @@ static bool make_pattern(struct simulation *simulation)
 		return simulation->zeros != NULL;
 	simulation->pattern = malloc(PATTERN_BYTES);
 	for (unsigned i = 0; simulation->pattern && i < PATTERN_BYTES; i++)
-		simulation->pattern[i] = (uint8_t)world_random(&random);
+		simulation->pattern[i] = (uint8_t)splitmix_next(&random);
 	return simulation->zeros && simulation->pattern;
 }
 

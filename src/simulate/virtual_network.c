@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/splitmix.h"
 
 #define IP_BYTES 20
 #define UDP_BYTES 8
@@ -137,7 +138,7 @@ static void deliver(struct packet *packet)
 static bool happens(struct virtual_network *network, uint64_t chance)
 {
 	return chance > 0 &&
-	       world_random(&network->random) % VIRTUAL_CHANCE < chance;
+	       splitmix_next(&network->random) % VIRTUAL_CHANCE < chance;
 }
 
 static bool is_lost(struct virtual_network *network,
@@ -176,7 +177,7 @@ static void end_way(struct packet *packet)
 		return;
 	}
 	if (packet->kept_bytes > 0 && happens(network, options->corruption)) {
-		uint64_t bit = world_random(&network->random) %
+		uint64_t bit = splitmix_next(&network->random) %
 			       (8 * (uint64_t)packet->kept_bytes);
 
 		network->counters.corrupted++;
@@ -206,7 +207,7 @@ static struct virtual_port *next_port(const struct packet *packet)
 	uint64_t flow = (uint64_t)packet->from << 48 ^
 			(uint64_t)packet->to << 32 ^
 			(uint64_t)packet->from_port << 16 ^ packet->to_port;
-	unsigned spine = (unsigned)(world_random(&flow) % network->spine_count);
+	unsigned spine = (unsigned)(splitmix_next(&flow) % network->spine_count);
 
 	switch (hop) {
 	case 0:

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/splitmix.h"
 
 /* Threads that a host has started are no hosts. */
 static _Thread_local struct host *current;
@@ -29,9 +30,9 @@ void world_note(struct world *world, uint64_t what, uint64_t about)
 {
 	uint64_t state = world->digest ^ world->now_ns;
 
-	state = world_random(&state) ^ what;
-	state = world_random(&state) ^ about;
-	world->digest = world_random(&state);
+	state = splitmix_next(&state) ^ what;
+	state = splitmix_next(&state) ^ about;
+	world->digest = splitmix_next(&state);
 	world->event_count++;
 }
 
@@ -62,7 +63,7 @@ static void draw_next(struct host *host, struct interruption *interruption)
 	if (interruption->gap_ns == 0)
 		interruption->next_ns = UINT64_MAX;
 	else
-		interruption->next_ns += 1 + world_random(&host->random) %
+		interruption->next_ns += 1 + splitmix_next(&host->random) %
 						     (2 * interruption->gap_ns);
 }
 
@@ -184,7 +185,7 @@ int world_init(struct world *world, unsigned host_count, size_t stack_bytes,
 			.dies_ns = UINT64_MAX,
 			.slowness = 1,
 			.turn = { .occur = take_turn },
-			.random = world_random(&seed),
+			.random = splitmix_next(&seed),
 		};
 		error = fiber_init(&host->fiber, stack_bytes);
 	}

@@ -67,16 +67,6 @@ struct world {
 	uint64_t event_count, digest;
 };
 
-/* splitmix64 (Steele, Lea, Flood 2014) */
-static inline uint64_t world_random(uint64_t *state)
-{
-	uint64_t z = *state += 0x9e3779b97f4a7c15;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return z ^ z >> 31;
-}
-
 /* Make hosts that do nothing yet.  Returns 0 or -ENOMEM; then world_fini() is
  * to be called, too. */
 int world_init(struct world *world, unsigned host_count, size_t stack_bytes,

@@ -33,6 +33,7 @@
 #include "record/checksum.h"
 #include "base/clock.h"
 #include "base/cpu.h"
+#include "base/splitmix.h"
 #include "kernels/crc32c.h"
 #include "kernels/gather.h"
 #include "record/generator.h"
@@ -83,11 +84,8 @@ static bool json;
 static uint64_t random_next(void)
 {
 	static uint64_t state = 1;
-	uint64_t z = state += 0x9e3779b97f4a7c15;
 
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return z ^ z >> 31;
+	return splitmix_next(&state);
 }
 
 static void *huge_map(size_t bytes)

@@ -25,6 +25,7 @@
 
 #include "base/base.h"
 #include "base/parse.h"
+#include "base/splitmix.h"
 #include "simulate/simulation.h"
 
 /* A sanitizer takes memory of its own, and finds leaks.  clang has
@@ -90,7 +91,7 @@ static uint64_t end_seed, failures_max;
 
 static uint64_t below(struct scenario *s, uint64_t limit)
 {
-	return world_random(&s->random) % limit;
+	return splitmix_next(&s->random) % limit;
 }
 
 static uint64_t between(struct scenario *s, uint64_t min, uint64_t max)

@@ -14,6 +14,7 @@
 
 #include "cluster_world.h"
 #include "folder.h"
+#include "base/splitmix.h"
 #include "stable_sort.h"
 
 /* Options of the ranks are read as the program reads them. */
@@ -210,9 +211,9 @@ static void make_record(uint8_t *record, unsigned number, uint64_t *random)
 
 	snprintf(text, sizeof(text), "          %038u%52s", number, "");
 	for (unsigned i = 0; i < 10; i++)
-		text[i] = (char)(' ' + world_random(random) % 95);
+		text[i] = (char)(' ' + splitmix_next(random) % 95);
 	for (unsigned i = 48; i < RECORD_BYTES; i += 4)
-		memset(text + i, (char)('A' + world_random(random) % 26), 4);
+		memset(text + i, (char)('A' + splitmix_next(random) % 26), 4);
 	memcpy(record, text, RECORD_BYTES);
 }
 

@@ -11,16 +11,13 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/splitmix.h"
+
 static uint64_t seed, random_state;
 
-/* splitmix64 (Steele, Lea, Flood 2014) */
 static inline uint64_t random_next(void)
 {
-	uint64_t z = random_state += 0x9e3779b97f4a7c15;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return z ^ z >> 31;
+	return splitmix_next(&random_state);
 }
 
 /* From the environment's SEED or the time; said, so that a failure can be

@@ -47,13 +47,13 @@ static void draw_network(uint64_t seed)
 	options->loss = options->reordering = 0;
 	for (unsigned i = 0; i < rank_count; i++)
 		world.hosts[i].clock_offset_ns =
-			seed * (world_random(&random) % SECOND_NS);
+			seed * (splitmix_next(&random) % SECOND_NS);
 	if (seed == 0)
 		return;
-	options->link_delay_ns = 1000 + world_random(&random) % 1000000;
-	options->loss = world_random(&random) % (VIRTUAL_CHANCE / 50);
-	options->reordering = world_random(&random) % (VIRTUAL_CHANCE / 50);
-	options->reordered_ns = world_random(&random) % 3000000;
+	options->link_delay_ns = 1000 + splitmix_next(&random) % 1000000;
+	options->loss = splitmix_next(&random) % (VIRTUAL_CHANCE / 50);
+	options->reordering = splitmix_next(&random) % (VIRTUAL_CHANCE / 50);
+	options->reordered_ns = splitmix_next(&random) % 3000000;
 }
 
 static void read_lies(const char *text)
@@ -83,7 +83,7 @@ static void run_job(unsigned by, const char *options, const char *said,
 	draw_network(seed);
 	command_ranks(options);
 	for (unsigned i = 0; i < rank_count; i++)
-		world_start_rank(i, seed * (world_random(&random) % 10000000));
+		world_start_rank(i, seed * (splitmix_next(&random) % 10000000));
 	if (world_run_job() < 0)
 		fail_msg("a rank waits without end: %s %s", options, said);
 	world_free_job();

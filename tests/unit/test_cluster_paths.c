@@ -266,9 +266,9 @@ static void go_away(const char *options, unsigned seeds)
 	for (unsigned seed = 0; seed < seeds; seed++)
 		for (enum way way = 0; way < WAYS; way++) {
 			unsigned victim =
-				(unsigned)(world_random(&random) % rank_count);
+				(unsigned)(splitmix_next(&random) % rank_count);
 
-			set_way(way, victim, world_random(&random) % (all / 2));
+			set_way(way, victim, splitmix_next(&random) % (all / 2));
 			run_job(options, NONE);
 			/* A rank that hears nobody blames others, and these
 			 * hear it. */
@@ -298,17 +298,17 @@ static void paths_that_end(void **state)
 
 	(void)state;
 	for (unsigned seed = 0; seed < SEEDS; seed++) {
-		unsigned from = (unsigned)(world_random(&random) % rank_count);
+		unsigned from = (unsigned)(splitmix_next(&random) % rank_count);
 		unsigned to =
 			(from + 1 +
-			 (unsigned)(world_random(&random) % (rank_count - 1))) %
+			 (unsigned)(splitmix_next(&random) % (rank_count - 1))) %
 			rank_count;
 		const struct lost_path lost[PATHS_MAX] = {
 			{ .from = from, .to = to }, { .from = to, .to = from }
 		};
 
 		/* Its ranks exchange records and no more. */
-		set_fault(world_random(&random) % (all / 4), NONE, 1 + seed % 2,
+		set_fault(splitmix_next(&random) % (all / 4), NONE, 1 + seed % 2,
 			  lost);
 		run_job("", NONE);
 		expect_blamed(ANY);
@@ -324,9 +324,9 @@ static void at_any_moment(void **state)
 	(void)state;
 	for (unsigned seed = 0; seed < SEEDS * WAYS; seed++) {
 		unsigned victim =
-			(unsigned)(world_random(&random) % rank_count);
+			(unsigned)(splitmix_next(&random) % rank_count);
 
-		set_way(seed % WAYS, victim, world_random(&random) % all);
+		set_way(seed % WAYS, victim, splitmix_next(&random) % all);
 		run_job("", NONE);
 		for (unsigned i = 0; i < rank_count; i++) {
 			if (ranks[i].error)
@@ -360,12 +360,12 @@ static void failures_are_told(void **state)
 	count_datagrams("");
 	for (unsigned seed = 0; seed < SEEDS; seed++) {
 		unsigned victim =
-			(unsigned)(world_random(&random) % rank_count);
+			(unsigned)(splitmix_next(&random) % rank_count);
 		off_t length =
 			(off_t)(record_count / rank_count) * RECORD_BYTES;
 
 		for (unsigned i = 0; i < rank_count; i++)
-			starts_ns[i] = world_random(&random) %
+			starts_ns[i] = splitmix_next(&random) %
 				       (seed % 2 ? 10000000 : 100000);
 		/* Not a whole number of records */
 		assert_int_equal(truncate(commands[victim].input, length + 1),
@@ -429,12 +429,12 @@ static void records_that_do_not_come(void **state)
 	(void)state;
 	for (unsigned seed = 0; seed < SEEDS; seed++) {
 		const struct lost_path lost = {
-			.from = (unsigned)(world_random(&random) % rank_count),
+			.from = (unsigned)(splitmix_next(&random) % rank_count),
 			.to = ANY,
 			.is_of_data = true,
 		};
 
-		set_fault(world_random(&random) % (all / 8), NONE, 1, &lost);
+		set_fault(splitmix_next(&random) % (all / 8), NONE, 1, &lost);
 		run_job(seed % 2 ? "" : "--schedule=all-at-once", NONE);
 		expect_answers();
 		expect_blamed(lost.from);
