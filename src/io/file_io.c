@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "base/failure.h"
 
 ssize_t file_read_at(int fd, uint8_t *bytes, size_t length_bytes,
@@ -51,16 +52,14 @@ int file_write_at(int fd, const uint8_t *bytes, size_t length_bytes,
 int file_check_size(int fd, const struct stat *status, const char *path,
 		    struct failure *failure)
 {
-	char byte;
+	uint8_t byte;
 	ssize_t got;
 
 	if (status->st_size != 0 || !S_ISREG(status->st_mode))
 		return 0;
-	do
-		got = pread(fd, &byte, 1, 0);
-	while (got < 0 && errno == EINTR);
+	got = file_read_at(fd, &byte, 1, 0);
 	if (got == 0)
 		return 0;
-	return failure_set(failure, EXIT_FILE, path, got < 0 ? errno : 0,
+	return failure_set(failure, EXIT_FILE, path, (int)-MIN(got, 0),
 			   got < 0 ? "cannot read" : "its size is unknown");
 }

@@ -467,14 +467,10 @@ int input_map(struct input *input, struct failure *failure)
 				   "address space for the input");
 	if (input->mode != INPUT_MMAP)
 		error = map_memory(input, failure);
-	for (unsigned i = 0; i < input->file_count && !error; i++) {
-		struct input_file *file = &input->files[i];
-
-		if (file->record_count == 0)
-			continue;
-		if (input->mode == INPUT_MMAP)
-			error = map_file(input, file, failure);
-	}
+	for (unsigned i = 0; i < input->file_count && !error; i++)
+		if (input->mode == INPUT_MMAP &&
+		    input->files[i].record_count > 0)
+			error = map_file(input, &input->files[i], failure);
 	if (input->mode == INPUT_DIRECT && !error)
 		input_open_directly(input);
 	return error;
