@@ -113,7 +113,6 @@ static void send_to(struct mpi *x, struct mpi_sent_note *sent, unsigned node)
 		sent->request_count++;
 }
 
-/* The next rank is first: all ranks do this at about the same time. */
 void mpi_notes_init(struct mpi *x)
 {
 	x->hearing = MPI_REQUEST_NULL;
@@ -134,6 +133,7 @@ void mpi_notes_tell(struct mpi *x, unsigned node, enum exchange_news news)
 	fill(x, &sent->note, node, news);
 	if (node != EXCHANGE_ALL)
 		send_to(x, sent, node);
+	/* The next rank is first: all ranks do this at about the same time. */
 	for (unsigned i = 1; node == EXCHANGE_ALL && i < count; i++)
 		send_to(x, sent, (mpi_own(x) + i) % count);
 }
