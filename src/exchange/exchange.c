@@ -145,11 +145,11 @@ void exchange_note_sleep(struct exchange *exchange, uint64_t begin_ns,
 /* --- the loop ---------------------------------------------------------------
  */
 
-static int prepare_for(struct exchange *exchange, uint64_t *receive_bytes,
-		       struct failure *failure)
+static int prepare(struct exchange *exchange, struct failure *failure)
 {
 	const struct exchange_collective *collective = exchange->collective;
-	int error = exchange_check_lengths(exchange, receive_bytes, failure);
+	int error = exchange_check_lengths(exchange, exchange->receive_bytes,
+					   failure);
 
 	if (error)
 		return error;
@@ -158,19 +158,8 @@ static int prepare_for(struct exchange *exchange, uint64_t *receive_bytes,
 	if (error)
 		return failure_set(failure, EXIT_RESOURCES, NULL, -error,
 				   "memory");
-	return collective->prepare(collective->context, receive_bytes, failure);
-}
-
-static int prepare(struct exchange *exchange, struct failure *failure)
-{
-	uint64_t *receive_bytes =
-		calloc(exchange_count(exchange), sizeof(*receive_bytes));
-	int error = receive_bytes
-			    ? prepare_for(exchange, receive_bytes, failure)
-			    : failure_no_memory(failure);
-
-	free(receive_bytes);
-	return error;
+	return collective->prepare(collective->context, exchange->receive_bytes,
+				   failure);
 }
 
 void exchange_pass_on(struct exchange *exchange, unsigned node,
@@ -388,6 +377,7 @@ static void close_all(struct exchange *exchange)
 	exchange_peers_fini(exchange);
 	free(exchange->lengths);
 	free(exchange->before.lengths);
+	free(exchange->receive_bytes);
 	free(exchange->ring);
 	exchange->transport->close(exchange);
 }
@@ -608,10 +598,12 @@ int exchange_init(struct exchange *exchange,
 		calloc(exchange_count(exchange), sizeof(*exchange->lengths));
 	exchange->before.lengths =
 		calloc(exchange_count(exchange), sizeof(*exchange->lengths));
+	exchange->receive_bytes = calloc(exchange_count(exchange),
+					 sizeof(*exchange->receive_bytes));
 	exchange->ring =
 		calloc(exchange_count(exchange), sizeof(*exchange->ring));
 	if (!exchange->lengths || !exchange->before.lengths ||
-	    !exchange->ring ||
+	    !exchange->receive_bytes || !exchange->ring ||
 	    exchange_peers_init(exchange, exchange->served_ns) < 0)
 		return failure_no_memory(failure);
 	exchange_hear_hello(exchange, exchange_own(exchange), options->hello,

@@ -190,8 +190,9 @@ struct exchange {
 	uint64_t watched_ns; /* when peers were last looked at */
 	/* [node]: bytes of our message to it, little endian; owned. */
 	uint64_t *lengths;
-	bool all_meet;	/* and not a group */
-	bool tells_all; /* each rank tells all what it has for all */
+	uint64_t *receive_bytes; /* [node]: for prepare(); owned */
+	bool all_meet;		 /* and not a group */
+	bool tells_all;		 /* each rank tells all what it has for all */
 	/* The last collective in which all met, before the one at hand.  A rank
 	 * for which we had no bytes there may still lack our announcement. */
 	struct exchange_before {
