@@ -11,7 +11,7 @@ ROW = re.compile(r"\| `([^`]+)` `(\w+)` \| ([^|]+) \| [^|]+ \| ([^|]+) \|$",
                  re.M)
 DEFINITION = r"^(?:#define {0}\s+|{0} = )(.+?)\s*(?:/\*.*|#.*)?$"
 # Constants of src/base/base.h and of time, which others are made of
-KNOWN = {"KIB": 1 << 10, "MIB": 1 << 20, "MILLISECOND_NS": 10**6}
+KNOWN = {"KIB": 1 << 10, "MIB": 1 << 20, "NS_PER_MS": 10**6, "NS_PER_S": 10**9}
 UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "ms": 10**6, "s": 10**9}
 
 
