@@ -36,21 +36,6 @@
  * blinksort-external(7) names, gives way to a plan for a longer one. */
 #define UNKNOWN_FACTOR_WANTED 200
 
-/* Input files that are merged are divided into at least so many pieces, so that
- * one is read while another one is written; but a piece has this much, and room
- * for so many of the smallest blocks of each file, if memory allows. */
-#define MERGE_PIECES_MIN 16
-#define MERGE_PIECE_BYTES_MIN (8 * MIB)
-#define MERGE_PIECE_BLOCKS 16
-/* The key of each block of theirs is read by itself, so larger ones may pay;
- * but a file has at least so many on average, since these keys are the sample
- * that divides a piece among workers.  They are read as they lie: a direct read
- * of 2 MiB is made while its thread submits it, which took half of the time of
- * the threads that read. */
-#define MERGE_BLOCK_BYTES_MIN (4 * KIB)
-#define MERGE_BLOCK_BYTES_MAX MIB
-#define MERGE_FILE_BLOCKS 16
-
 /* --- staging -------------------------------------------------------------- */
 
 /* Requests to a disk: larger ones bring nothing more, and smaller ones cost
@@ -139,6 +124,29 @@ static void plan_staging(struct external_plan *plan,
 	plan->encoder_bytes = codec_encoder_bytes(&request->codec, block_bytes);
 	plan->decoder_bytes = codec_decoder_bytes(&request->codec);
 	plan_kept(plan, request);
+}
+
+/* Set what does not depend on how the rest of the memory is divided.  Blocks of
+ * runs have so many bytes, and one record at least. */
+static void begin_plan(struct external_plan *plan,
+		       const struct external_request *request,
+		       const struct record_shape *shape, uint64_t block_bytes)
+{
+	const struct external_ranks *ranks = &request->ranks;
+	unsigned rank_count = MAX(1, ranks->rank_count);
+
+	*plan = (struct external_plan){
+		.rank_count = rank_count,
+		.keeper_count = ranks->keeper_count > 0 ? ranks->keeper_count
+							: rank_count,
+		.batch = {
+			.shape = *shape,
+			.worker_count = request->worker_count,
+		},
+		.block_records =
+			(uint32_t)MAX(1, block_bytes / request->shape.size),
+	};
+	plan_staging(plan, request);
 }
 
 /* Memory for all slots, and what codecs need beside them. */
@@ -383,22 +391,6 @@ static bool share_rest(struct external_plan *plan,
 			     fixed + orderer_bytes(plan, request));
 }
 
-/* A merge of input files takes no larger pieces than it needs. */
-static void bound_pieces(struct external_plan *plan,
-			 const struct external_request *request)
-{
-	uint64_t size = request->shape.size;
-	uint64_t wanted = MAX(request->record_count / MERGE_PIECES_MIN,
-			      MERGE_PIECE_BYTES_MIN / size);
-
-	if (request->input_runs == 0)
-		return;
-	wanted = MAX(wanted, MERGE_PIECE_BLOCKS *
-				     MAX(1, MERGE_BLOCK_BYTES_MIN / size) *
-				     request->input_runs);
-	plan->batch.capacity = MIN(plan->batch.capacity, wanted);
-}
-
 /* Divide what is left of the memory by the batches.  False: it is too little.
  */
 static bool divide(struct external_plan *plan,
@@ -408,10 +400,6 @@ static bool divide(struct external_plan *plan,
 	uint64_t process = process_bytes(plan, request);
 	uint64_t fixed = process + staging_bytes(plan, request);
 
-	plan->batch = (struct batch_request){
-		.shape = request->shape,
-		.worker_count = request->worker_count,
-	};
 	/* How many runs there are follows from how large the batches may be. */
 	plan->index_blocks =
 		growing(DIV_ROUND_UP(records, plan->block_records));
@@ -423,7 +411,6 @@ static bool divide(struct external_plan *plan,
 	plan->index_bytes = index_bytes(plan, request);
 	if (!share_rest(plan, request, fixed + plan->index_bytes))
 		return false;
-	bound_pieces(plan, request);
 	plan->memory_bytes =
 		request->memory_bytes - (process + plan->index_bytes);
 	return plan->batch.capacity >= 4 * (uint64_t)plan->block_records &&
@@ -469,8 +456,6 @@ static unsigned find_free_batches(const struct external_plan *plan,
 		plan->rank_count > 1 ? EXTERNAL_RANK_AREAS : plan->piece_areas;
 
 	most = MIN(most, plan->batch_count);
-	if (request->input_runs > 0)
-		return plan->batch_count;
 	for (unsigned count = 1; count <= most; count++)
 		if (runs <= external_plan_runs_max(plan, request, count))
 			return count;
@@ -503,11 +488,13 @@ static uint64_t head_spill(const struct external_request *request,
 	return MIN(spilled, records);
 }
 
+/* So many of the batches are for the last merge, and the others keep their
+ * records until then. */
 static void expect(struct external_plan *plan,
-		   const struct external_request *request)
+		   const struct external_request *request,
+		   unsigned free_batches)
 {
 	uint64_t records = planned_records(plan, request);
-	unsigned free_batches = find_free_batches(plan, request);
 	uint64_t kept =
 		kept_records(plan, request, plan->batch_count - free_batches);
 	unsigned runs_max = external_plan_runs_max(plan, request, free_batches);
@@ -530,17 +517,18 @@ static void expect(struct external_plan *plan,
 		(plan->spilled_records +
 		 MIN(plan->merged_records, plan->spilled_records)) *
 		request->shape.size;
-	if (request->input_runs == 0)
-		return;
-	/* Input files are not spilled. */
-	plan->spilled_records = 0;
-	plan->scratch_bytes =
-		MIN(plan->merged_records, records) * request->shape.size;
 }
 
 static double seek_bytes(const struct external_request *request)
 {
 	return (double)MAX(request->seek_bytes, EXTERNAL_READ_COST_BYTES);
+}
+
+/* What the reads of a merge cost, for each byte of it. */
+static double read_cost(const struct external_plan *plan,
+			const struct external_request *request)
+{
+	return seek_bytes(request) / (double)MAX(1, plan->read_bytes);
 }
 
 /* How often the disk moves the input for what is spilled, with what its reads
@@ -553,18 +541,28 @@ static double cost(const struct external_plan *plan,
 	double spilled = (double)plan->spilled_records / records;
 	double moved = spilled + EXTERNAL_MERGE_COST *
 					 (double)plan->merged_records / records;
-	double seek = seek_bytes(request);
-	double each = seek / (double)MAX(1, plan->read_bytes);
-	double cost = moved * (2 + each);
-
-	/* The last merge reads all, and keys have been read before. */
-	if (request->input_runs > 0)
-		cost += each + seek * (double)plan->index_blocks /
-				       (records * request->shape.size);
+	double cost = moved * (2 + read_cost(plan, request));
 
 	if (external_request_has_arm(request) && plan->batch_count > 1)
-		cost += 2 * spilled * seek / (double)plan->output_chunk_bytes;
+		cost += 2 * spilled * seek_bytes(request) /
+			(double)plan->output_chunk_bytes;
 	return cost;
+}
+
+/* --- ways without runs ---------------------------------------------------- */
+
+/* Set all but the memory, and how many batches of these records there are, and
+ * how large. */
+static void plan_without_runs(struct external_plan *plan,
+			      const struct external_request *request,
+			      enum external_way way,
+			      const struct record_shape *shape)
+{
+	begin_plan(plan, request, shape, 0);
+	plan->way = way;
+	plan->read_bytes = request->shape.size;
+	plan->run_chunk_bytes = 0;
+	plan->slot_bytes = plan->output_chunk_bytes;
 }
 
 /* --- large records -------------------------------------------------------- */
@@ -578,12 +576,9 @@ static void plan_key_requests(struct external_plan *plan,
 			      const struct external_request *request)
 {
 	uint32_t span = plan->batch.shape.size;
-	uint64_t read_bytes;
+	uint64_t read_bytes =
+		MIN(request->shape.size, plan->output_chunk_bytes);
 
-	plan_staging(plan, request);
-	plan->run_chunk_bytes = 0;
-	plan->slot_bytes = plan->output_chunk_bytes;
-	read_bytes = MIN(request->shape.size, plan->output_chunk_bytes);
 	plan->read_slot_bytes =
 		(uint32_t)READ_AHEAD_SLOT_BYTES(MAX(read_bytes, span));
 	plan->read_depth = (unsigned)MAX(
@@ -602,30 +597,20 @@ static double cost_of_keys(const struct external_request *request)
 static bool try_keys(struct external_plan *plan,
 		     const struct external_request *request)
 {
+	struct record_shape keys = run_index_key_shape(&request->shape);
 	uint64_t fixed;
 
-	if (request->input_runs > 0 || request->written_size > 0 ||
+	if (request->written_size > 0 ||
 	    request->record_count > PLAN_RECORDS_MAX || request->sums_up ||
-	    request->in_order || request->lanes ||
-	    request->ranks.rank_count > 1)
+	    request->in_order || request->lanes)
 		return false;
-	*plan = (struct external_plan){
-		.way = EXTERNAL_BY_KEYS,
-		.rank_count = 1,
-		.keeper_count = 1,
-		.batch = {
-			.shape = run_index_key_shape(&request->shape),
-			.worker_count = request->worker_count,
-			.capacity = request->record_count,
-		},
-		.batch_count = 1,
-		.block_records = 1,
-		.run_count = 1,
-		.piece_count = 1,
-		.read_bytes = request->shape.size,
-		.cost = cost_of_keys(request),
-	};
+	plan_without_runs(plan, request, EXTERNAL_BY_KEYS, &keys);
 	plan_key_requests(plan, request);
+	plan->batch_count = 1;
+	plan->batch.capacity = request->record_count;
+	plan->run_count = 1;
+	plan->piece_count = 1;
+	plan->cost = cost_of_keys(request);
 	plan->batch_bytes = ROUND_UP(batch_bytes(&plan->batch), PAGE_BYTES);
 	fixed = process_bytes(plan, request);
 	plan->memory_bytes = request->memory_bytes - fixed;
@@ -640,40 +625,25 @@ static bool try_keys(struct external_plan *plan,
 #define COUNTS_BATCH_BYTES (4 * MIB)
 #define COUNTS_BATCH_PART 16
 
-/* 0 or -ENOMEM. */
-static int plan_counts(struct external_plan *plan,
-		       const struct external_request *request)
+/* False: it is too little memory. */
+static bool plan_counts(struct external_plan *plan,
+			const struct external_request *request)
 {
 	uint64_t bytes =
 		ROUND_UP(MIN(COUNTS_BATCH_BYTES,
 			     request->memory_bytes / COUNTS_BATCH_PART),
 			 PAGE_BYTES);
-	uint64_t fixed;
 
-	*plan = (struct external_plan){
-		.way = EXTERNAL_BY_COUNTS,
-		.rank_count = 1,
-		.keeper_count = 1,
-		.batch = {
-			.shape = request->shape,
-			.worker_count = request->worker_count,
-			.capacity = bytes / request->shape.size,
-		},
-		.batch_bytes = bytes,
-		.block_records = 1,
-		.read_bytes = request->shape.size,
-	};
-	plan_staging(plan, request);
+	plan_without_runs(plan, request, EXTERNAL_BY_COUNTS, &request->shape);
 	plan->batch_count = plan->lane_count + 1;
-	plan->run_chunk_bytes = 0;
-	plan->slot_bytes = plan->output_chunk_bytes;
-	fixed = process_bytes(plan, request);
+	plan->batch.capacity = bytes / request->shape.size;
+	plan->batch_bytes = bytes;
 	plan->memory_bytes =
 		staging_bytes(plan, request) +
 		plan->batch_count * plan->batch_bytes +
 		record_counts_bytes(request->shape.size, plan->reader_count);
-	return fixed + plan->memory_bytes <= request->memory_bytes ? 0
-								   : -ENOMEM;
+	return process_bytes(plan, request) + plan->memory_bytes <=
+	       request->memory_bytes;
 }
 
 /* --- the first records ---------------------------------------------------- */
@@ -705,25 +675,10 @@ static bool try_head(struct external_plan *plan,
 	uint64_t fixed;
 
 	if (request->head_records == 0 || request->lanes ||
-	    request->head_records > PLAN_RECORDS_MAX / 2 ||
-	    request->ranks.rank_count > 1)
+	    request->head_records > PLAN_RECORDS_MAX / 2)
 		return false;
-	*plan = (struct external_plan){
-		.way = EXTERNAL_BY_HEAD,
-		.rank_count = 1,
-		.keeper_count = 1,
-		.batch = {
-			.shape = request->shape,
-			.worker_count = request->worker_count,
-			.capacity = MIN(capacity, PLAN_RECORDS_MAX),
-		},
-		.batch_count = HEAD_BATCHES,
-		.block_records = 1,
-		.read_bytes = request->shape.size,
-	};
-	plan_staging(plan, request);
-	plan->run_chunk_bytes = 0;
-	plan->slot_bytes = plan->output_chunk_bytes;
+	plan_without_runs(plan, request, EXTERNAL_BY_HEAD, &request->shape);
+	plan->batch_count = HEAD_BATCHES;
 	fixed = process_bytes(plan, request);
 	if (!share_rest(plan, request, fixed + staging_bytes(plan, request)))
 		return false;
@@ -738,7 +693,28 @@ static bool try_head(struct external_plan *plan,
 	return plan->keeps_head;
 }
 
-/* --- choosing ------------------------------------------------------------- */
+/* --- runs ----------------------------------------------------------------- */
+
+/* Ranks that merge together do not take turns. */
+static bool pieces_take_turns(const struct external_request *request)
+{
+	return external_request_has_arm(request) &&
+	       request->ranks.rank_count <= 1;
+}
+
+/* The sizes of a merge through so many batches.  False: there is too little
+ * memory. */
+static bool divide_for_runs(struct external_plan *plan,
+			    const struct external_request *request,
+			    unsigned batch_count, uint64_t block_bytes)
+{
+	begin_plan(plan, request, &request->shape, block_bytes);
+	plan->batch_count = batch_count;
+	plan->piece_areas = pieces_take_turns(request) ? 1 : 2;
+	return divide(plan, request) &&
+	       external_plan_runs_max(plan, request, batch_count) >=
+		       (plan->rank_count > 1 ? RANK_RUNS_MIN : 2);
+}
 
 /*
  * One is filled and emptied in turns; of several, one is filled while another
@@ -750,48 +726,26 @@ static bool try_head(struct external_plan *plan,
  */
 static const unsigned batch_counts[] = { 1, 2, 3, 4, 6, 8, 12, 16, 24, 32 };
 
-/* Ranks that merge together do not take turns. */
-static bool pieces_take_turns(const struct external_request *request)
-{
-	return external_request_has_arm(request) &&
-	       request->ranks.rank_count <= 1;
-}
-
 /* A batch for each lane, and one that is emptied meanwhile; or, on a disk with
  * an arm, one that is filled and emptied in turns, but not of a stream, whose
- * writer would have to wait.  A merge of input files has a batch for each piece
- * that is in memory. */
-static bool suits_lanes(const struct external_plan *plan,
-			const struct external_request *request)
+ * writer would have to wait. */
+static unsigned least_batches(const struct external_request *request)
 {
-	bool may_turn = pieces_take_turns(request) && plan->lane_count == 1 &&
+	unsigned lanes = request->lanes ? request->lanes->lane_count : 1;
+	bool may_turn = pieces_take_turns(request) && lanes == 1 &&
 			!external_request_is_stream(request);
 
-	if (request->input_runs > 0)
-		return plan->batch_count == plan->piece_areas;
-	return plan->batch_count > plan->lane_count || may_turn;
+	return may_turn ? 1 : lanes + 1;
 }
 
-static bool try_plan(struct external_plan *plan,
+static bool try_runs(struct external_plan *plan,
 		     const struct external_request *request,
 		     unsigned batch_count, uint64_t block_bytes)
 {
-	*plan = (struct external_plan){
-		.batch_count = batch_count,
-		.piece_areas = pieces_take_turns(request) ? 1 : 2,
-		.block_records =
-			(uint32_t)MAX(1, block_bytes / request->shape.size),
-		.rank_count = MAX(1, request->ranks.rank_count),
-		.keeper_count = request->ranks.keeper_count > 0
-					? request->ranks.keeper_count
-					: MAX(1, request->ranks.rank_count),
-	};
-	plan_staging(plan, request);
-	if (!suits_lanes(plan, request) || !divide(plan, request) ||
-	    external_plan_runs_max(plan, request, batch_count) <
-		    (plan->rank_count > 1 ? RANK_RUNS_MIN : 2))
+	if (batch_count < least_batches(request) ||
+	    !divide_for_runs(plan, request, batch_count, block_bytes))
 		return false;
-	expect(plan, request);
+	expect(plan, request, find_free_batches(plan, request));
 	plan->cost = cost(plan, request);
 	return plan->rank_count == 1 ||
 	       (external_plan_area_bytes(plan, plan->free_batches) >=
@@ -819,69 +773,156 @@ static bool is_better(const struct external_plan *tried,
 	uint64_t reached = reach(plan, request),
 		 further = reach(tried, request);
 
-	/* Input files are merged without a spill, if that can be. */
-	if (request->input_runs > 0 &&
-	    (tried->merge_count > 0) != (plan->merge_count > 0))
-		return plan->merge_count > 0;
 	return further == reached ? tried->cost < plan->cost
 				  : further > reached;
 }
 
-/* The least and the largest size of blocks that are tried. */
-static void bound_blocks(const struct external_request *request,
-			 uint64_t *least, uint64_t *most)
+/* False: there is no such plan. */
+static bool plan_runs(struct external_plan *plan,
+		      const struct external_request *request)
 {
-	uint64_t bytes = request->record_count * request->shape.size;
-
-	*least = request->ranks.rank_count > 1 ? RANK_BLOCK_BYTES_MIN
-					       : BLOCK_BYTES_MIN;
-	*most = BLOCK_BYTES_MAX;
-	if (request->input_runs == 0)
-		return;
-	*least = MERGE_BLOCK_BYTES_MIN;
-	*most = MAX(*least,
-		    MIN(MERGE_BLOCK_BYTES_MAX,
-			bytes / request->input_runs / MERGE_FILE_BLOCKS));
-}
-
-int external_plan_make(struct external_plan *plan,
-		       const struct external_request *request)
-{
-	struct external_plan keys;
-	uint64_t least, most;
+	const struct external_ranks *ranks = &request->ranks;
+	uint64_t least =
+		ranks->rank_count > 1 ? RANK_BLOCK_BYTES_MIN : BLOCK_BYTES_MIN;
+	struct external_plan tried;
 	bool found = false;
 
-	bound_blocks(request, &least, &most);
-	if (request->input_runs == 0 && try_head(plan, request))
-		return 0;
-	if (record_counts_suit(&request->shape) && request->input_runs == 0 &&
-	    request->head_records == 0 && request->ranks.rank_count <= 1)
-		return plan_counts(plan, request);
 	for (unsigned i = 0; i < ARRAY_LEN(batch_counts); i++)
-		for (uint64_t block = least; block <= most; block *= 2) {
-			struct external_plan tried;
-
-			if (try_plan(&tried, request, batch_counts[i], block) &&
+		for (uint64_t block = least; block <= BLOCK_BYTES_MAX;
+		     block *= 2)
+			if (try_runs(&tried, request, batch_counts[i], block) &&
 			    (!found || is_better(&tried, plan, request))) {
 				*plan = tried;
 				found = true;
 			}
-		}
-	if (try_keys(&keys, request) && (!found || keys.cost < plan->cost)) {
-		*plan = keys;
-		return 0;
-	}
 	if (!found)
-		return -ENOMEM;
+		return false;
 	/* A rank whose records others keep, or deal out, has batches only. */
-	plan->keeps_head = plan->rank_count > 1 && !request->ranks.gives_runs &&
-			   !request->ranks.shares_input &&
+	plan->keeps_head = plan->rank_count > 1 && !ranks->gives_runs &&
+			   !ranks->shares_input &&
 			   has_room_for_head(plan, request);
 	if (external_request_is_stream(request))
 		plan->run_count = plan->spilled_records = plan->scratch_bytes =
 			plan->merge_count = plan->merged_records =
 				plan->piece_count = plan->read_bytes = 0;
-	return 0;
+	return true;
+}
+
+/* --- input files as runs --------------------------------------------------
+ *
+ * They are merged as they lie, so nothing is spilled but what is merged before
+ * the last merge, and each batch holds a piece.
+ */
+
+/* Input files that are merged are divided into at least so many pieces, so that
+ * one is read while another one is written; but a piece has this much, and room
+ * for so many of the smallest blocks of each file, if memory allows. */
+#define MERGE_PIECES_MIN 16
+#define MERGE_PIECE_BYTES_MIN (8 * MIB)
+#define MERGE_PIECE_BLOCKS 16
+/* The key of each block of theirs is read by itself, so larger ones may pay;
+ * but a file has at least so many on average, since these keys are the sample
+ * that divides a piece among workers.  They are read as they lie: a direct read
+ * of 2 MiB is made while its thread submits it, which took half of the time of
+ * the threads that read. */
+#define MERGE_BLOCK_BYTES_MIN (4 * KIB)
+#define MERGE_BLOCK_BYTES_MAX MIB
+#define MERGE_FILE_BLOCKS 16
+
+/* No larger pieces than the merge needs. */
+static void bound_pieces(struct external_plan *plan,
+			 const struct external_request *request)
+{
+	uint64_t size = request->shape.size;
+	uint64_t wanted = MAX(request->record_count / MERGE_PIECES_MIN,
+			      MERGE_PIECE_BYTES_MIN / size);
+
+	wanted = MAX(wanted, MERGE_PIECE_BLOCKS *
+				     MAX(1, MERGE_BLOCK_BYTES_MIN / size) *
+				     request->input_runs);
+	plan->batch.capacity = MIN(plan->batch.capacity, wanted);
+}
+
+static bool try_inputs(struct external_plan *plan,
+		       const struct external_request *request,
+		       uint64_t block_bytes)
+{
+	unsigned batch_count = pieces_take_turns(request) ? 1 : 2;
+	double bytes = (double)request->record_count * request->shape.size;
+
+	if (!divide_for_runs(plan, request, batch_count, block_bytes))
+		return false;
+	bound_pieces(plan, request);
+	expect(plan, request, batch_count);
+	plan->spilled_records = 0;
+	plan->scratch_bytes = MIN(plan->merged_records, request->record_count) *
+			      request->shape.size;
+	/* The last merge reads all, and keys have been read before. */
+	plan->cost = cost(plan, request);
+	plan->cost += read_cost(plan, request) +
+		      seek_bytes(request) * (double)plan->index_blocks /
+			      MAX(request->shape.size, bytes);
+	return true;
+}
+
+/* A merge without a spill, if there is one, or else the one that costs less. */
+static bool merges_better(const struct external_plan *tried,
+			  const struct external_plan *plan)
+{
+	if ((tried->merge_count > 0) != (plan->merge_count > 0))
+		return plan->merge_count > 0;
+	return tried->cost < plan->cost;
+}
+
+/* False: there is no such plan. */
+static bool plan_inputs(struct external_plan *plan,
+			const struct external_request *request)
+{
+	uint64_t bytes = request->record_count * request->shape.size;
+	uint64_t most =
+		MAX(MERGE_BLOCK_BYTES_MIN,
+		    MIN(MERGE_BLOCK_BYTES_MAX,
+			bytes / request->input_runs / MERGE_FILE_BLOCKS));
+	struct external_plan tried;
+	bool found = false;
+
+	for (uint64_t block = MERGE_BLOCK_BYTES_MIN; block <= most; block *= 2)
+		if (try_inputs(&tried, request, block) &&
+		    (!found || merges_better(&tried, plan))) {
+			*plan = tried;
+			found = true;
+		}
+	return found;
+}
+
+/* --- choosing ------------------------------------------------------------- */
+
+static bool choose(struct external_plan *plan,
+		   const struct external_request *request)
+{
+	struct external_plan keys;
+	bool found;
+
+	if (request->input_runs > 0)
+		return plan_inputs(plan, request);
+	/* Ranks that merge together have runs to merge. */
+	if (request->ranks.rank_count > 1)
+		return plan_runs(plan, request);
+	if (try_head(plan, request))
+		return true;
+	if (record_counts_suit(&request->shape) && request->head_records == 0)
+		return plan_counts(plan, request);
+	found = plan_runs(plan, request);
+	if (!try_keys(&keys, request) || (found && keys.cost >= plan->cost))
+		return found;
+	*plan = keys;
+	return true;
+}
+
+int external_plan_make(struct external_plan *plan,
+		       const struct external_request *request)
+{
+	return choose(plan, request) ? 0 : -ENOMEM;
 }
 
 /* Batches that end with a range are not full, so more is spilled.  What is, is
