@@ -98,38 +98,40 @@ static struct external_pace look(const struct external *external)
 
 /* --- passes --------------------------------------------------------------- */
 
-struct team {
-	const struct sort_wiring *wiring; /* with a clock for each thread */
-	enum stage home;
-	const struct stage_leader *leader;
-};
-
-/* Of this pass: the ordering team, and the reading ones. */
-static unsigned list_teams(const struct external *external,
-			   struct team teams[1 + LANES_MAX])
+/* What the team does from now on counts there; NULL: it does not. */
+static void set_team(const struct sort_wiring *wiring, enum stage home,
+		     const struct stage_leader *leader,
+		     struct stage_table *table, uint64_t now_ns)
 {
-	const struct reading *reading = &external->reading;
-	bool is_first = external->meter.pass == EXTERNAL_RUNS;
-	unsigned lane_count = count_lanes(external);
+	for (unsigned w = 0; w < wiring->pool->worker_count; w++) {
+		struct stage_clock *clock = &wiring->trace->lanes[w].clock;
 
-	teams[0] = (struct team){
-		.wiring = &external->ordering.wiring,
-		.home = is_first || external->plan.way == EXTERNAL_BY_RUNS
-				? STAGE_ORDER
-				: STAGE_GATHER,
-		.leader = &external->pipeline.ordering,
-	};
-	for (unsigned l = 0; l < lane_count; l++)
-		teams[1 + l] = (struct team){
-			.wiring = is_first ? &reading->lane[l].wiring
-					   : &reading->wiring,
-			.home = STAGE_BUCKET,
-			.leader = &external->pipeline.reading[l],
-		};
-	return 1 + lane_count;
+		if (table)
+			stage_begin(clock, table, home, leader, now_ns);
+		else
+			stage_end(clock, now_ns);
+	}
 }
 
-/* What is read and written from now on counts there; NULL: it does not. */
+/* The same for the ordering team, and for those that read in this pass. */
+static void set_teams(const struct external *external,
+		      struct stage_table *table, uint64_t now_ns)
+{
+	const struct reading *reading = &external->reading;
+	const struct pipeline *pipeline = &external->pipeline;
+	bool is_first = external->meter.pass == EXTERNAL_RUNS;
+	enum stage home = is_first || external->plan.way == EXTERNAL_BY_RUNS
+				  ? STAGE_ORDER
+				  : STAGE_GATHER;
+
+	set_team(&external->ordering.wiring, home, &pipeline->ordering, table,
+		 now_ns);
+	for (unsigned l = 0; l < count_lanes(external); l++)
+		set_team(is_first ? &reading->lane[l].wiring : &reading->wiring,
+			 STAGE_BUCKET, &pipeline->reading[l], table, now_ns);
+}
+
+/* The same for what is read and written. */
 static void set_queues(struct external *external, struct stage_table *table)
 {
 	struct stage_sum *writes = table ? &table->sums[STAGE_WRITE] : NULL;
@@ -145,8 +147,6 @@ static void set_queues(struct external *external, struct stage_table *table)
 void external_begin_pass(struct external *external, enum external_pass pass)
 {
 	struct external_meter *meter = &external->meter;
-	struct team teams[1 + LANES_MAX];
-	unsigned count;
 
 	external_end_pass(external);
 	meter->pass = pass;
@@ -158,29 +158,17 @@ void external_begin_pass(struct external *external, enum external_pass pass)
 		answer_by(&meter->answer);
 	}
 	set_queues(external, &meter->tables[pass]);
-	count = list_teams(external, teams);
-	for (unsigned t = 0; t < count; t++)
-		for (unsigned w = 0; w < teams[t].wiring->pool->worker_count;
-		     w++)
-			stage_begin(&teams[t].wiring->trace->lanes[w].clock,
-				    &meter->tables[pass], teams[t].home,
-				    teams[t].leader, meter->pass_begin_ns);
+	set_teams(external, &meter->tables[pass], meter->pass_begin_ns);
 }
 
 void external_end_pass(struct external *external)
 {
 	struct external_meter *meter = &external->meter;
 	uint64_t now_ns = clock_now_ns();
-	struct team teams[1 + LANES_MAX];
-	unsigned count = list_teams(external, teams);
 
 	if (meter->pass_begin_ns == 0)
 		return;
-	for (unsigned t = 0; t < count; t++)
-		for (unsigned w = 0; w < teams[t].wiring->pool->worker_count;
-		     w++)
-			stage_end(&teams[t].wiring->trace->lanes[w].clock,
-				  now_ns);
+	set_teams(external, NULL, now_ns);
 	set_queues(external, NULL);
 	meter->pass_ns[meter->pass] += now_ns - meter->pass_begin_ns;
 	meter->pass_begin_ns = 0;
