@@ -26,14 +26,6 @@ struct costs {
 	double ratio;  /* stored bytes of one */
 };
 
-static void set_pass(struct external_forecast *outlook, enum external_pass pass,
-		     const double ns[EXTERNAL_LIMITS])
-{
-	external_model_set_pass(&outlook->passes[pass], ns);
-	outlook->passes[pass].name = external_pass_name(pass);
-	outlook->ns += outlook->passes[pass].ns;
-}
-
 /* The second pass moves as many bytes as the first one, and takes about as much
  * of the CPUs; what memory keeps is sent, too, but never compressed. */
 static void look_ahead(struct external_forecast *outlook,
@@ -48,25 +40,31 @@ static void look_ahead(struct external_forecast *outlook,
 	/* A rank's own part does not pass its link. */
 	double part = (double)others / (others + 1);
 	double link_ns = work->link > 0 ? 1e9 * part / (double)work->link : 0;
-	const double runs[EXTERNAL_LIMITS] = {
-		[EXTERNAL_DISK] = costs->disk * (whole + stored),
-		[EXTERNAL_CPU] = costs->sort * whole + costs->encode * spilled,
-	};
-	const double merges[EXTERNAL_LIMITS] = {
-		[EXTERNAL_DISK] = costs->disk * 2 * merged * costs->ratio,
-		[EXTERNAL_CPU] =
-			(costs->sort + costs->encode + decode) * merged,
-	};
-	const double output[EXTERNAL_LIMITS] = {
-		[EXTERNAL_DISK] = costs->disk * (stored + whole),
-		[EXTERNAL_CPU] = costs->sort * whole + decode * spilled,
-		[EXTERNAL_LINK] = link_ns * (stored + whole - spilled),
+	const double ns[EXTERNAL_PASSES][EXTERNAL_LIMITS] = {
+		[EXTERNAL_RUNS] = {
+			[EXTERNAL_DISK] = costs->disk * (whole + stored),
+			[EXTERNAL_CPU] = costs->sort * whole +
+					 costs->encode * spilled,
+		},
+		[EXTERNAL_MERGES] = {
+			[EXTERNAL_DISK] =
+				costs->disk * 2 * merged * costs->ratio,
+			[EXTERNAL_CPU] =
+				(costs->sort + costs->encode + decode) * merged,
+		},
+		[EXTERNAL_OUTPUT] = {
+			[EXTERNAL_DISK] = costs->disk * (stored + whole),
+			[EXTERNAL_CPU] = costs->sort * whole + decode * spilled,
+			[EXTERNAL_LINK] = link_ns * (stored + whole - spilled),
+		},
 	};
 
 	*outlook = (struct external_forecast){ 0 };
-	set_pass(outlook, EXTERNAL_RUNS, runs);
-	set_pass(outlook, EXTERNAL_MERGES, merges);
-	set_pass(outlook, EXTERNAL_OUTPUT, output);
+	for (unsigned p = 0; p < EXTERNAL_PASSES; p++) {
+		external_model_set_pass(&outlook->passes[p], ns[p]);
+		outlook->passes[p].name = external_pass_name(p);
+		outlook->ns += outlook->passes[p].ns;
+	}
 }
 
 /* The disks have moved each byte twice in the time of the pace. */
