@@ -254,27 +254,20 @@ void merge_plan_free(struct merge_plan *plan)
 
 /* --- within a block ------------------------------------------------------- */
 
-/* Where the piece ends.  False: behind all records. */
-static bool find_end(const struct merge_plan *plan, uint32_t piece,
-		     struct run_cut *end)
+/* Where the piece ends.  Its key is NULL: behind all records. */
+static struct run_cut find_end(const struct merge_plan *plan, uint32_t piece)
 {
-	const struct run_cut *bound = NULL;
 	uint32_t block;
 
 	if (merge_plan_is_lead(plan, piece))
-		bound = plan->begin;
-	else if (piece + 1 == plan->piece_count)
-		bound = plan->end;
-	if (bound)
-		*end = *bound;
-	if (bound || piece + 1 == plan->piece_count)
-		return bound != NULL;
+		return *plan->begin;
+	if (piece + 1 == plan->piece_count)
+		return plan->end ? *plan->end : (struct run_cut){ .key = NULL };
 	block = plan->order[plan->piece_start[piece + 1]];
-	*end = (struct run_cut){
+	return (struct run_cut){
 		.key = run_index_key(plan->index, block),
 		.run = find_run(plan, block),
 	};
-	return true;
 }
 
 uint64_t merge_plan_count_before(const struct merge_plan *plan, uint32_t piece,
@@ -282,22 +275,21 @@ uint64_t merge_plan_count_before(const struct merge_plan *plan, uint32_t piece,
 				 uint64_t count)
 {
 	const struct run_index *index = plan->index;
+	const struct run_cut end = find_end(plan, piece);
+	/* Equal keys of earlier runs come before; or, if they are to meet, all
+	 * of them behind. */
+	uint32_t number = plan->unique ? UINT32_MAX : run;
 	uint64_t low = 0, high = count;
-	struct run_cut end;
 
-	if (!find_end(plan, piece, &end) || run == end.run)
+	if (!end.key || run == end.run)
 		return count;
 	while (low < high) {
 		uint64_t middle = low + (high - low) / 2;
-		int order =
-			record_compare(&index->key_shape,
-				       records + middle * index->shape.size +
-					       index->shape.keys.begin,
-				       end.key);
+		const uint8_t *record = records + middle * index->shape.size;
 
-		/* Equal keys of earlier runs come before; or, if they
-		 * are to meet, all of them behind. */
-		if (order < 0 || (order == 0 && run < end.run && !plan->unique))
+		if (run_cut_compare(&end, &index->key_shape,
+				    record + index->shape.keys.begin,
+				    number) < 0)
 			low = middle + 1;
 		else
 			high = middle;
