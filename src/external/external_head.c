@@ -179,15 +179,15 @@ bool external_end_head(struct external *external)
 	while ((batch = pipeline_take(&pipeline->full))) {
 		if (!external_empty_into_head(external, batch))
 			return false;
-		pipeline_add(pipeline, batch);
+		pipeline_put(&pipeline->free, batch);
 	}
 	/* The keys of an empty stream are of no kind that splitters have. */
 	if (head->record_count == 0) {
-		pipeline_add(pipeline, head->batch);
+		pipeline_put(&pipeline->free, head->batch);
 		return true;
 	}
 	if (!partition(external))
 		return false;
-	pipeline_add_full(pipeline, head->batch);
+	pipeline_put(&pipeline->full, head->batch);
 	return true;
 }

@@ -626,7 +626,7 @@ static bool spill_oldest(struct external *external)
 
 	if (!spill(external, batch))
 		return false;
-	pipeline_add(pipeline, batch);
+	pipeline_put(&pipeline->free, batch);
 	return true;
 }
 
@@ -692,7 +692,7 @@ void external_add_pieces(struct external *external, uint8_t *const areas[2],
 				external_plan_area_bytes(plan, free_batches),
 		};
 		batch_lay_out(&batches[i], &request);
-		pipeline_add(&external->pipeline, &batches[i]);
+		pipeline_put(&external->pipeline.free, &batches[i]);
 	}
 }
 

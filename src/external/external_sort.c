@@ -95,7 +95,7 @@ static int lay_out_batches(struct external *external, struct failure *failure)
 			batch_lay_out_bare(batch, plan->batch.capacity);
 		else
 			batch_lay_out(batch, &plan->batch);
-		pipeline_add(&external->pipeline, batch);
+		pipeline_put(&external->pipeline.free, batch);
 	}
 	return 0;
 }

@@ -127,7 +127,7 @@ static void open_world(unsigned batch_count, unsigned fills)
 	assert_non_null(world.batches);
 	memset(world.batches, 0, batch_count * sizeof(*world.batches));
 	for (unsigned b = 0; b < batch_count; b++)
-		pipeline_add(&world.pipeline, &world.batches[b]);
+		pipeline_put(&world.pipeline.free, &world.batches[b]);
 	world.run = (struct pipeline_run){
 		.fill = fill,
 		.empty = empty,

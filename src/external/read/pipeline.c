@@ -26,7 +26,7 @@ void pipeline_fini(struct pipeline *pipeline)
 
 /* --- queues --------------------------------------------------------------- */
 
-static void append(struct pipeline_queue *queue, struct batch *batch)
+void pipeline_put(struct pipeline_queue *queue, struct batch *batch)
 {
 	batch->next = NULL;
 	if (queue->last)
@@ -48,16 +48,6 @@ struct batch *pipeline_take(struct pipeline_queue *queue)
 		queue->last = NULL;
 	queue->count--;
 	return batch;
-}
-
-void pipeline_add(struct pipeline *pipeline, struct batch *batch)
-{
-	append(&pipeline->free, batch);
-}
-
-void pipeline_add_full(struct pipeline *pipeline, struct batch *batch)
-{
-	append(&pipeline->full, batch);
 }
 
 /* --- the teams ------------------------------------------------------------ */
@@ -95,8 +85,9 @@ static void put_filled(struct pipeline *pipeline, unsigned lane,
 		       struct batch *batch, int to_come)
 {
 	pthread_mutex_lock(&pipeline->lock);
-	append(batch->record_count > 0 ? &pipeline->full : &pipeline->free,
-	       batch);
+	pipeline_put(batch->record_count > 0 ? &pipeline->full
+					     : &pipeline->free,
+		     batch);
 	pipeline->to_come[lane] = to_come;
 	pipeline->lanes_left -= to_come == 0;
 	pthread_cond_broadcast(&pipeline->changed);
@@ -108,7 +99,7 @@ static void put_emptied(struct pipeline *pipeline, struct batch *batch)
 {
 	pthread_mutex_lock(&pipeline->lock);
 	if (batch)
-		append(&pipeline->free, batch);
+		pipeline_put(&pipeline->free, batch);
 	pthread_cond_broadcast(&pipeline->changed);
 	pthread_mutex_unlock(&pipeline->lock);
 }

@@ -86,10 +86,9 @@ void pipeline_init(struct pipeline *pipeline, struct thread_pool *leaders,
 		   const struct first_failure *failure);
 void pipeline_fini(struct pipeline *pipeline);
 
-/* The caller, between runs. */
-void pipeline_add(struct pipeline *pipeline, struct batch *batch);
-void pipeline_add_full(struct pipeline *pipeline, struct batch *batch);
-/* The oldest of the queue, or NULL. */
+/* The caller, between runs: put the batch behind those of the queue, or take
+ * the oldest of these, NULL if there is none. */
+void pipeline_put(struct pipeline_queue *queue, struct batch *batch);
 struct batch *pipeline_take(struct pipeline_queue *queue);
 
 /* Fill and empty batches until each lane has filled its last one and
