@@ -703,7 +703,7 @@ static void split_lone_batch(struct external *external)
 	size_t half_bytes = external_plan_area_bytes(&external->plan, 1);
 	uint8_t *halves[2];
 
-	if (pipeline->free.count != 1 || external->plan.piece_areas == 1)
+	if (pipeline->free.count != 1 || external->plan.merge_areas == 1)
 		return;
 	halves[0] = pipeline_take(&pipeline->free)->memory.base;
 	halves[1] = halves[0] + half_bytes;

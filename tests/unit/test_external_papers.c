@@ -204,7 +204,7 @@ static void papers__psort(void **state)
 	check("psort, both passes, s", (double)forecast.ns / 1e9,
 	      PSORT_2011_BUDGET, 1.01, 1.04);
 	assert_int_equal(plan.batch_count, 1);
-	assert_int_equal(plan.piece_areas, 1);
+	assert_int_equal(plan.merge_areas, 1);
 }
 
 /*

@@ -105,7 +105,7 @@ static void check_sizes(const struct external_plan *plan,
 	bool may_turn = has_arm && !external_request_is_stream(request);
 
 	assert_true(plan->batch_count >= (may_turn ? 1 : 2));
-	assert_int_equal(plan->piece_areas, has_arm ? 1 : 2);
+	assert_int_equal(plan->merge_areas, has_arm ? 1 : 2);
 	assert_true(plan->free_batches >= 1 &&
 		    plan->free_batches <= plan->batch_count);
 	assert_true(plan->block_records > 0);
@@ -428,12 +428,12 @@ static void external_plan__an_arm_takes_turns(void **state)
 	(void)state;
 	assert_int_equal(external_plan_make(&plan, &request), 0);
 	assert_true(plan.batch_count > 1);
-	assert_int_equal(plan.piece_areas, 2);
+	assert_int_equal(plan.merge_areas, 2);
 	request.seek_bytes = MIB;
 	request.worker_count = 1;
 	assert_int_equal(external_plan_make(&arm, &request), 0);
 	assert_int_equal(arm.batch_count, 1);
-	assert_int_equal(arm.piece_areas, 1);
+	assert_int_equal(arm.merge_areas, 1);
 	assert_true(arm.batch.capacity * 100 > 65 * MIB);
 	assert_true(arm.output_chunk_bytes == MIB);
 	assert_true(arm.read_bytes > 3 * plan.read_bytes);

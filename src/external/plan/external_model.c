@@ -130,7 +130,7 @@ static void forecast_pass(struct external_forecast *forecast,
 	double ns[EXTERNAL_LIMITS] = { 0 }, seeks_ns, shared_ns = 0;
 	double read = bytes->read, written = bytes->written;
 	bool in_turns = number == EXTERNAL_RUNS ? plan->batch_count == 1
-						: plan->piece_areas == 1;
+						: plan->merge_areas == 1;
 	double seeks = count_seeks(plan, request, number, bytes);
 
 	pass->name = external_pass_name(number);

@@ -165,11 +165,8 @@ static uint64_t staging_bytes(const struct external_plan *plan,
 unsigned external_plan_areas(const struct external_plan *plan,
 			     unsigned free_batches)
 {
-	unsigned areas =
-		plan->rank_count > 1 ? EXTERNAL_RANK_AREAS : plan->piece_areas;
-
 	assert(free_batches > 0);
-	return (unsigned)DIV_ROUND_UP(areas, free_batches);
+	return (unsigned)DIV_ROUND_UP(plan->merge_areas, free_batches);
 }
 
 size_t external_plan_area_bytes(const struct external_plan *plan,
@@ -452,10 +449,8 @@ static unsigned find_free_batches(const struct external_plan *plan,
 				  const struct external_request *request)
 {
 	uint64_t runs = planned_runs(plan, request);
-	unsigned most =
-		plan->rank_count > 1 ? EXTERNAL_RANK_AREAS : plan->piece_areas;
+	unsigned most = MIN(plan->merge_areas, plan->batch_count);
 
-	most = MIN(most, plan->batch_count);
 	for (unsigned count = 1; count <= most; count++)
 		if (runs <= external_plan_runs_max(plan, request, count))
 			return count;
@@ -695,11 +690,11 @@ static bool try_head(struct external_plan *plan,
 
 /* --- runs ----------------------------------------------------------------- */
 
-/* Ranks that merge together do not take turns. */
-static bool pieces_take_turns(const struct external_request *request)
+static unsigned merge_areas(const struct external_request *request)
 {
-	return external_request_has_arm(request) &&
-	       request->ranks.rank_count <= 1;
+	if (request->ranks.rank_count > 1)
+		return EXTERNAL_RANK_AREAS;
+	return external_request_has_arm(request) ? 1 : 2;
 }
 
 /* The sizes of a merge through so many batches.  False: there is too little
@@ -710,7 +705,7 @@ static bool divide_for_runs(struct external_plan *plan,
 {
 	begin_plan(plan, request, &request->shape, block_bytes);
 	plan->batch_count = batch_count;
-	plan->piece_areas = pieces_take_turns(request) ? 1 : 2;
+	plan->merge_areas = merge_areas(request);
 	return divide(plan, request) &&
 	       external_plan_runs_max(plan, request, batch_count) >=
 		       (plan->rank_count > 1 ? RANK_RUNS_MIN : 2);
@@ -732,7 +727,7 @@ static const unsigned batch_counts[] = { 1, 2, 3, 4, 6, 8, 12, 16, 24, 32 };
 static unsigned least_batches(const struct external_request *request)
 {
 	unsigned lanes = request->lanes ? request->lanes->lane_count : 1;
-	bool may_turn = pieces_take_turns(request) && lanes == 1 &&
+	bool may_turn = merge_areas(request) == 1 && lanes == 1 &&
 			!external_request_is_stream(request);
 
 	return may_turn ? 1 : lanes + 1;
@@ -847,7 +842,7 @@ static bool try_inputs(struct external_plan *plan,
 		       const struct external_request *request,
 		       uint64_t block_bytes)
 {
-	unsigned batch_count = pieces_take_turns(request) ? 1 : 2;
+	unsigned batch_count = merge_areas(request);
 	double bytes = (double)request->record_count * request->shape.size;
 
 	if (!divide_for_runs(plan, request, batch_count, block_bytes))

@@ -205,9 +205,9 @@ struct external_plan {
 	bool keeps_head;
 
 	unsigned free_batches; /* for the last merge, at least */
-	/* Areas for pieces of that merge: two, or one, where a piece is read
-	 * when the one before it has been written. */
-	unsigned piece_areas;
+	/* Areas for that merge: two for pieces, or one, where a piece is read
+	 * when the one before it has been written; or EXTERNAL_RANK_AREAS. */
+	unsigned merge_areas;
 
 	/* What is expected; all are 0 if the number of records is
 	 * unknown. */

@@ -164,7 +164,7 @@ static void print_plan(const struct external_config *config,
 	printf("pieces    %" PRIu64 ", each by reads of %s from each %s%s\n",
 	       plan->piece_count, FORMAT_SIZE(plan->read_bytes),
 	       request->input_runs > 0 ? "input" : "run",
-	       plan->piece_areas == 1 ? ", read and written in turns" : "");
+	       plan->merge_areas == 1 ? ", read and written in turns" : "");
 	printf("passes    %s%.2f: so many times the input is read and "
 	       "written\n",
 	       plan->merge_count > 0 ? "about " : "",
