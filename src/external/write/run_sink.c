@@ -49,12 +49,6 @@ static int write_plainly(const struct run_sink *run,
 		slot->place.offset_bytes + done);
 }
 
-static const char *path_of(const struct run_sink *run,
-			   const struct run_sink_slot *slot)
-{
-	return run->scratch->directories[slot->place.directory].path;
-}
-
 static void write_slot(struct run_sink *run, struct run_sink_slot *slot);
 
 /* A write has ended after so many bytes, or by an error: finish it plainly, or
@@ -79,8 +73,9 @@ static void end_write(struct run_sink *run, struct run_sink_slot *slot,
 		return;
 	}
 	slot->slot.state = RUN_SLOT_FREE;
-	failure_set(&failure, EXIT_FILE, path_of(run, slot), -error,
-		    "cannot write its scratch file");
+	failure_set(&failure, EXIT_FILE,
+		    run->scratch->directories[slot->place.directory].path,
+		    -error, "cannot write its scratch file");
 	first_failure_note(&run->failure, &failure);
 }
 
