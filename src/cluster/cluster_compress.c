@@ -18,7 +18,6 @@
  * left of the records, so it is not overwritten before it is needed.
  */
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
 #include "cluster/agreement/cluster_link.h"
@@ -150,13 +149,12 @@ static bool shrinks(struct cluster *cluster, struct codec_sample *sample)
 /* Do all ranks wish to compress? */
 static int agree(struct cluster *cluster, bool *wish)
 {
-	uint64_t own = *wish, *told;
+	uint64_t own = *wish, told[RANK_NODES_MAX];
 	int error = cluster_allgather_words(&cluster->rank, cluster->exchange,
-					    &own, 1, &told, cluster->failure);
+					    &own, 1, told, cluster->failure);
 
 	for (unsigned i = 0; i < cluster->rank.node_count && error == 0; i++)
 		*wish &= told[i] == 1;
-	free(told);
 	return error;
 }
 

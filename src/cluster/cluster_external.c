@@ -360,14 +360,13 @@ static int open_output(struct joint_sort *joint)
 {
 	const uint64_t own[] = { joint->rank->lead_records,
 				 part_records(joint) };
-	uint64_t *told, share, written;
+	uint64_t told[2 * RANK_NODES_MAX], share, written;
 	int error =
 		cluster_allgather_words(&joint->cluster->rank, joint->exchange,
-					own, 2, &told, joint->failure);
+					own, 2, told, joint->failure);
 
 	if (error == 0)
 		error = read_shares(joint, told);
-	free(told);
 	share = joint->shares[joint->own];
 	written = joint->sort.head_records > 0
 			  ? cluster_output_head(joint->cluster, joint->shares)

@@ -160,39 +160,30 @@ static int learn_own(struct cluster *cluster, uint64_t *share)
 	return error;
 }
 
-/* The sums are those of all records. */
-static int read_shares(struct cluster *cluster, const uint64_t *told)
+/* Each rank tells all others what it gets.  The sums are those of all records.
+ */
+static int learn_shares(struct cluster *cluster, uint64_t share)
 {
 	uint64_t left = cluster->agreement.whole_count;
+	const uint64_t *shares = cluster->receive.shares;
+	int error = cluster_allgather_words(&cluster->rank, cluster->exchange,
+					    &share, 1, cluster->receive.shares,
+					    cluster->failure);
 
-	for (unsigned i = 0; i < cluster->rank.node_count; i++) {
-		if (told[i] > left)
+	for (unsigned i = 0; i < cluster->rank.node_count && error == 0; i++) {
+		if (shares[i] > left)
 			return exchange_blame(
 				cluster->exchange, i, cluster->failure,
 				"gets %" PRIu64 " records, and %" PRIu64
 				" are left",
-				told[i], left);
-		cluster->receive.shares[i] = told[i];
-		left -= told[i];
+				shares[i], left);
+		left -= shares[i];
 	}
-	if (left == 0)
-		return 0;
+	if (error || left == 0)
+		return error;
 	return failure_set(cluster->failure, EXIT_PEER, NULL, 0,
 			   "no rank gets %" PRIu64 " of %" PRIu64 " records",
 			   left, cluster->agreement.whole_count);
-}
-
-/* Each rank tells all others what it gets. */
-static int learn_shares(struct cluster *cluster, uint64_t share)
-{
-	uint64_t *told;
-	int error = cluster_allgather_words(&cluster->rank, cluster->exchange,
-					    &share, 1, &told, cluster->failure);
-
-	if (error == 0)
-		error = read_shares(cluster, told);
-	free(told);
-	return error;
 }
 
 /* --- whether shares are equal enough -------------------------------------- */
@@ -440,21 +431,16 @@ static int open_records(struct cluster *cluster,
 static int gather_kept(struct cluster *cluster, uint64_t own_count,
 		       uint64_t kept[RANK_NODES_MAX], struct failure *failure)
 {
-	unsigned count = cluster->rank.node_count;
 	const uint64_t *shares = cluster->receive.shares;
-	uint64_t *told;
 	int error = cluster_allgather_words(&cluster->rank, cluster->exchange,
-					    &own_count, 1, &told, failure);
+					    &own_count, 1, kept, failure);
 
-	for (unsigned i = 0; i < count && error == 0; i++) {
-		kept[i] = told[i];
+	for (unsigned i = 0; i < cluster->rank.node_count && error == 0; i++)
 		if (kept[i] > shares[i])
 			error = exchange_blame(cluster->exchange, i, failure,
 					       "keeps %" PRIu64 " of %" PRIu64
 					       " records",
 					       kept[i], shares[i]);
-	}
-	free(told);
 	return error;
 }
 

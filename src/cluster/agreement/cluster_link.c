@@ -118,9 +118,9 @@ static int tell(const struct rank *rank, struct exchange *exchange,
 		uint64_t *longest_ns, struct failure *failure)
 {
 	const uint64_t own[] = { rate, ns };
-	uint64_t *told;
+	uint64_t told[2 * RANK_NODES_MAX];
 	int error =
-		cluster_allgather_words(rank, exchange, own, 2, &told, failure);
+		cluster_allgather_words(rank, exchange, own, 2, told, failure);
 
 	*least = *longest_ns = 0;
 	for (unsigned i = 0; i < rank->node_count && error == 0; i++) {
@@ -131,7 +131,6 @@ static int tell(const struct rank *rank, struct exchange *exchange,
 			*least = other;
 		*longest_ns = MAX(*longest_ns, told[2 * i + 1]);
 	}
-	free(told);
 	return error;
 }
 

@@ -42,6 +42,7 @@ int cluster_allgather(struct cluster_allgather *gather,
 	struct exchange_buffers messages = {
 		.length = length_of,
 		.context = gather,
+		.all = gather->all,
 		.has_long_messages = has_long_messages(gather),
 	};
 	unsigned own = gather->rank->rank;
@@ -59,7 +60,7 @@ int cluster_allgather(struct cluster_allgather *gather,
 }
 
 int cluster_allgather_words(const struct rank *rank, struct exchange *exchange,
-			    const uint64_t *own, unsigned count, uint64_t **all,
+			    const uint64_t *own, unsigned count, uint64_t *all,
 			    struct failure *failure)
 {
 	uint8_t bytes[8 * WORDS_MAX];
@@ -67,6 +68,7 @@ int cluster_allgather_words(const struct rank *rank, struct exchange *exchange,
 		.rank = rank,
 		.own = bytes,
 		.own_bytes = 8 * (uint64_t)count,
+		.all = (uint8_t *)all,
 	};
 	int error;
 
@@ -76,8 +78,7 @@ int cluster_allgather_words(const struct rank *rank, struct exchange *exchange,
 	for (unsigned i = 0; i < rank->node_count; i++)
 		gather.bytes[i] = gather.own_bytes;
 	error = cluster_allgather(&gather, exchange, failure);
-	*all = (uint64_t *)gather.all;
 	for (size_t w = 0; w < (size_t)rank->node_count * count && !error; w++)
-		(*all)[w] = load_le64(gather.all + 8 * w);
+		all[w] = load_le64(gather.all + 8 * w);
 	return error;
 }

@@ -21,20 +21,21 @@ struct cluster_allgather {
 	bool to_first_only; /* other ranks than 0 get nothing */
 
 	/* The messages, one behind the other in rank order; ours is among them.
-	 * Message i is all[offset[i]] up to all[offset[i + 1]]. */
+	 * Message i is all[offset[i]] up to all[offset[i + 1]].  The caller may
+	 * say where they are to lie; NULL: they are allocated. */
 	uint8_t *all;
 	uint64_t offset[RANK_NODES_MAX + 1];
 };
 
-/* 0, or -errno with *failure filled.  In either case the caller frees all. */
+/* 0, or -errno with *failure filled.  In either case the caller frees what was
+ * allocated. */
 int cluster_allgather(struct cluster_allgather *gather,
 		      struct exchange *exchange, struct failure *failure);
 
 /* The same where each rank tells `count` words of 64 bits, and no rank may tell
- * others than so many: *all has those of rank i from word i * count on.  The
- * caller frees *all, also after a failure. */
+ * others than so many: all[] gets those of rank i from word i * count on. */
 int cluster_allgather_words(const struct rank *rank, struct exchange *exchange,
-			    const uint64_t *own, unsigned count, uint64_t **all,
+			    const uint64_t *own, unsigned count, uint64_t *all,
 			    struct failure *failure);
 
 #endif /* CLUSTER_ALLGATHER_H */

@@ -4,9 +4,6 @@
  */
 #include "cluster/collective/cluster_passes.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/base.h"
 #include "cluster/collective/cluster_allgather.h"
 
@@ -55,17 +52,13 @@ void cluster_passes_fill(
 int cluster_passes_tell(struct cluster_passes *all, const struct rank *rank,
 			struct exchange *exchange, struct failure *failure)
 {
-	uint64_t *told;
 	int error = cluster_allgather_words(
 		rank, exchange, (const uint64_t *)all->of[rank->rank],
-		ROW_WORDS, &told, failure);
+		ROW_WORDS, (uint64_t *)all->of, failure);
 
-	if (error == 0)
-		memcpy(all->of, told, rank->node_count * sizeof(all->of[0]));
 	for (unsigned i = 0; i < rank->node_count && error == 0; i++)
 		for (unsigned p = 0; p < EXTERNAL_PASSES; p++)
 			all->of[i][p].limit =
 				MIN(all->of[i][p].limit, EXTERNAL_LIMITS - 1);
-	free(told);
 	return error;
 }

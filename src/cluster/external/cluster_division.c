@@ -2,7 +2,6 @@
 #include "cluster/external/cluster_division.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "base/base.h"
 #include "base/clock.h"
@@ -84,14 +83,12 @@ static int divide(struct dividing *dividing, struct failure *failure)
 {
 	const struct cluster_runs *runs = dividing->runs;
 	const struct input_division_told own = look(dividing);
-	const struct input_division_told *told;
-	uint64_t *words;
+	struct input_division_told told[RANK_NODES_MAX];
 	unsigned bad = 0;
 	int error = cluster_allgather_words(runs->rank, runs->exchange,
 					    (const uint64_t *)&own, TOLD_WORDS,
-					    &words, failure);
+					    (uint64_t *)told, failure);
 
-	told = (const struct input_division_told *)words;
 	if (error == 0 &&
 	    input_division_update(dividing->division, told, &bad) < 0)
 		error = exchange_blame(
@@ -99,7 +96,6 @@ static int divide(struct dividing *dividing, struct failure *failure)
 			"claims an impossible %" PRIu64
 			" records of the shared input: " EXCHANGE_FAULTY,
 			told[bad].taken);
-	free(words);
 	return error;
 }
 

@@ -47,13 +47,10 @@ static int tell_limits(struct cluster_runs *runs,
 		       struct failure *failure)
 {
 	struct external_rank_limits *limits = runs->limits;
-	uint64_t *all;
 	int error = cluster_allgather_words(
 		runs->rank, runs->exchange, (const uint64_t *)own,
-		sizeof(*own) / sizeof(*all), &all, failure);
+		sizeof(*own) / 8, (uint64_t *)limits, failure);
 
-	if (error == 0)
-		memcpy(limits, all, runs->rank->node_count * sizeof(*limits));
 	for (unsigned i = 0; i < runs->rank->node_count && error == 0; i++) {
 		limits[i].block_records =
 			MIN(limits[i].block_records, UINT32_MAX);
@@ -65,7 +62,6 @@ static int tell_limits(struct cluster_runs *runs,
 				"sent impossible limits, blocks of no "
 				"records: " EXCHANGE_FAULTY);
 	}
-	free(all);
 	return error;
 }
 
@@ -109,11 +105,10 @@ unsigned cluster_runs_max(const struct cluster_runs *runs, unsigned node)
 static int await_failure(const struct cluster_runs *runs, unsigned node,
 			 struct failure *failure)
 {
-	uint64_t *nothing;
+	uint64_t nothing;
 	int error = cluster_allgather_words(runs->rank, runs->exchange, NULL, 0,
 					    &nothing, failure);
 
-	free(nothing);
 	return error ? error
 		     : exchange_blame(runs->exchange, node, failure,
 				      "has too little memory for the merge");
