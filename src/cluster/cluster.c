@@ -167,16 +167,6 @@ static int bucket_statically(struct cluster *cluster)
 	return error;
 }
 
-/* All ranks draw a sample, and have the same splitters from it. */
-static int choose_splitters(struct cluster *cluster)
-{
-	uint64_t begin_ns = clock_now_ns();
-	int error = cluster_sample_splitters(cluster);
-
-	cluster_add_ns(cluster, CLUSTER_SAMPLE_NS, &begin_ns);
-	return error;
-}
-
 /* resident: the input was brought in before. */
 static int bucket_by_sample(struct cluster *cluster, bool resident)
 {
@@ -186,7 +176,7 @@ static int bucket_by_sample(struct cluster *cluster, bool resident)
 	if (error == 0 && !resident)
 		error = pass(cluster, false, false);
 	if (error == 0)
-		error = choose_splitters(cluster);
+		error = cluster_sample_splitters(cluster);
 	if (error == 0)
 		error = lay_out_lists(cluster, cluster->splitters.bucket_count);
 	if (error == 0)

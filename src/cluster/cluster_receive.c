@@ -44,15 +44,15 @@ static uint64_t announced_records(const struct cluster *cluster,
 	       cluster_unit_bytes(cluster);
 }
 
-/* When all ranks have announced: each gives away no more records than it has
- * said that it has. */
-static int check_sums(struct cluster *cluster, struct failure *failure)
+/* What each rank would get in all, when all ranks have announced to each other
+ * what they send: a rank keeps what is left of its records, and gives away no
+ * more than it has said that it has. */
+static int count_shares(struct cluster *cluster, struct failure *failure)
 {
 	unsigned count = cluster->rank.node_count;
+	uint64_t *shares = cluster->receive.shares;
 
-	/* What a rank announces to us alone is no more than its records. */
-	if (!knows_all(cluster))
-		return 0;
+	memset(shares, 0, count * sizeof(*shares));
 	for (unsigned from = 0; from < count; from++) {
 		uint64_t left = cluster->hellos[from].record_count;
 
@@ -68,34 +68,12 @@ static int check_sums(struct cluster *cluster, struct failure *failure)
 					"announces more than its %" PRIu64
 					" records",
 					cluster->hellos[from].record_count);
+			shares[to] += sent;
 			left -= sent;
 		}
+		shares[from] += left;
 	}
 	return 0;
-}
-
-/* What each rank would get in all, from what all ranks have announced to each
- * other: a rank keeps what is left of its records. */
-static void count_shares(struct cluster *cluster)
-{
-	unsigned count = cluster->rank.node_count;
-	uint64_t *records = cluster->receive.shares;
-
-	memset(records, 0, count * sizeof(*records));
-	for (unsigned from = 0; from < count; from++) {
-		uint64_t kept = cluster->hellos[from].record_count;
-
-		for (unsigned to = 0; to < count; to++) {
-			uint64_t sent;
-
-			if (to == from)
-				continue;
-			sent = announced_records(cluster, from, to);
-			records[to] += sent;
-			kept -= sent;
-		}
-		records[from] += kept;
-	}
 }
 
 /* --- shares that ranks tell each other -------------------------------------
@@ -188,14 +166,19 @@ static int learn_shares(struct cluster *cluster, uint64_t share)
 
 /* --- whether shares are equal enough -------------------------------------- */
 
+/* Would the ranks sample, if their shares were too unequal? */
+static bool may_sample(const struct cluster *cluster)
+{
+	return cluster->splitters.kind != SPLITTERS_SAMPLED &&
+	       cluster->agreement.may_sample;
+}
+
 /* Are other ranks' shares needed: for whether they are too unequal, or for
  * where ours begins in the one file, or how much of it is wanted? */
 static bool needs_shares(const struct cluster *cluster)
 {
 	return cluster->config->gathers ||
-	       cluster->sort_config->head_records > 0 ||
-	       (cluster->splitters.kind != SPLITTERS_SAMPLED &&
-		cluster->agreement.may_sample);
+	       cluster->sort_config->head_records > 0 || may_sample(cluster);
 }
 
 /* Learn what comes to us, and what all ranks get, before the ranks announce
@@ -216,12 +199,9 @@ static int learn_needed_shares(struct cluster *cluster)
 
 /* All ranks know all shares: some rank would get too much more than its part.
  */
-static bool shares_are_skewed(struct cluster *cluster)
+static bool shares_are_skewed(const struct cluster *cluster)
 {
-	if (needs_shares(cluster) && knows_all(cluster))
-		count_shares(cluster);
-	return cluster->splitters.kind != SPLITTERS_SAMPLED &&
-	       cluster->agreement.may_sample &&
+	return may_sample(cluster) &&
 	       cluster_is_skewed(cluster->receive.shares,
 				 cluster->rank.node_count);
 }
@@ -611,14 +591,18 @@ static int prepare(void *context, const uint64_t *receive_bytes,
 	struct cluster *cluster = context;
 	struct cluster_receive *receive = &cluster->receive;
 	struct cluster_source *own = &receive->sources[cluster->rank.rank];
-	int error = check_sums(cluster, failure);
+	int error = 0;
 
 	(void)receive_bytes;
-	if (error)
-		return error;
-	if (knows_all(cluster) && shares_are_skewed(cluster))
-		return begin_discarding(cluster, failure);
-	error = make_room(cluster, failure);
+	/* Else, what a rank announces to us alone is no more than its records.
+	 */
+	if (knows_all(cluster)) {
+		error = count_shares(cluster, failure);
+		if (error == 0 && shares_are_skewed(cluster))
+			return begin_discarding(cluster, failure);
+	}
+	if (error == 0)
+		error = make_room(cluster, failure);
 	if (error)
 		return error;
 	if (take_head(cluster, own))

@@ -83,6 +83,7 @@ static int set_splitters(struct cluster *cluster, const uint8_t *keys,
 
 int cluster_sample_splitters(struct cluster *cluster)
 {
+	uint64_t begin_ns = clock_now_ns(), bytes;
 	uint32_t key_length = cluster->sort_config->shape.keys.length;
 	uint32_t own_count = sample_count(cluster, cluster->rank.rank);
 	uint8_t *keys = draw_keys(cluster, own_count);
@@ -91,7 +92,6 @@ int cluster_sample_splitters(struct cluster *cluster)
 		.own = keys,
 		.own_bytes = (uint64_t)own_count * key_length,
 	};
-	uint64_t bytes;
 	int error;
 
 	if (!keys)
@@ -106,6 +106,7 @@ int cluster_sample_splitters(struct cluster *cluster)
 				      (uint32_t)(bytes / key_length));
 	free(gather.all);
 	free(keys);
+	cluster_add_ns(cluster, CLUSTER_SAMPLE_NS, &begin_ns);
 	return error;
 }
 
@@ -116,18 +117,16 @@ static bool is_equal(const void *context, uint32_t bucket)
 	return splitters_bucket_is_equal(context, bucket);
 }
 
-/* The cuts depend on the counts: their sum must be the records that the rank
- * has. */
-static int read_counts_of(struct cluster *cluster,
-			  const struct cluster_allgather *gather, unsigned node,
-			  uint32_t bucket_count)
+/* Turn the rank's counts, as they have come, into numbers.  The cuts depend on
+ * them: their sum must be the records that the rank has. */
+static int read_counts(struct cluster *cluster, unsigned node,
+		       uint32_t bucket_count)
 {
-	const uint8_t *told = gather->all + gather->offset[node];
 	uint32_t *counts = cluster->sample.counts + (size_t)node * bucket_count;
 	uint64_t sum = 0;
 
 	for (uint32_t b = 0; b < bucket_count; b++) {
-		counts[b] = load_le32(told + 4 * (size_t)b);
+		counts[b] = load_le32((const uint8_t *)&counts[b]);
 		sum += counts[b];
 	}
 	if (sum == cluster->hellos[node].record_count)
@@ -136,22 +135,6 @@ static int read_counts_of(struct cluster *cluster,
 			      "has %" PRIu64
 			      " records in its buckets, not %" PRIu64,
 			      sum, cluster->hellos[node].record_count);
-}
-
-static int read_counts(struct cluster *cluster,
-		       const struct cluster_allgather *gather,
-		       uint32_t bucket_count)
-{
-	struct cluster_sample *sample = &cluster->sample;
-	unsigned node_count = cluster->rank.node_count;
-	int error = 0;
-
-	sample->counts = malloc(gather->offset[node_count]);
-	if (!sample->counts)
-		return failure_no_memory(cluster->failure);
-	for (unsigned i = 0; i < node_count && !error; i++)
-		error = read_counts_of(cluster, gather, i, bucket_count);
-	return error;
 }
 
 int cluster_sample_cuts(struct cluster *cluster)
@@ -176,14 +159,14 @@ int cluster_sample_cuts(struct cluster *cluster)
 		store_le32(own + 4 * (size_t)b,
 			   own_start[b + 1] - own_start[b]);
 	error = cluster_allgather(&gather, cluster->exchange, cluster->failure);
-	if (error == 0)
-		error = read_counts(cluster, &gather, bucket_count);
+	cluster->sample.counts = (uint32_t *)gather.all;
+	for (unsigned i = 0; i < node_count && error == 0; i++)
+		error = read_counts(cluster, i, bucket_count);
 	if (error == 0)
 		shares_cut(cluster->send.cuts, node_count,
 			   cluster->sample.counts, node_count, bucket_count,
 			   cluster->sort_config->unique ? NULL : is_equal,
 			   splitters);
-	free(gather.all);
 	free(own);
 	return error;
 }
