@@ -162,7 +162,7 @@ SIMULATED := clock_gettime nanosleep ppoll datagram_open datagram_close \
 	datagram_receive
 
 # Whole ranks that are simulated, by tests/unit/cluster_world.h.
-SIMULATED_RANKS := $(SIMULATED) cluster_check_and_pause \
+SIMULATED_RANKS := $(SIMULATED) cluster_runs_pause \
 	external_rank_is_busy rank_find topology_read
 
 # WRAP_NAME lists the functions that the program NAME replaces: its calls of

@@ -68,18 +68,12 @@ static bool sorts(const struct joint_sort *joint)
 
 /* --- waiting -------------------------------------------------------------- */
 
-static int check_and_pause(struct joint_sort *joint)
-{
-	return cluster_check_and_pause(joint->rank, &joint->progress,
-				       joint->failure);
-}
-
 static int wait_until_done(struct joint_sort *joint)
 {
 	int error = 0;
 
 	while (error == 0 && external_rank_is_busy(joint->rank))
-		error = check_and_pause(joint);
+		error = cluster_runs_pause(&joint->runs);
 	return error ? error
 		     : external_rank_finish(joint->rank, joint->failure);
 }
@@ -91,7 +85,7 @@ static int wait_for_wave(struct joint_sort *joint, uint32_t read,
 	int error = 0;
 
 	while (error == 0 && !external_rank_has_come(joint->rank, read, taken))
-		error = check_and_pause(joint);
+		error = cluster_runs_pause(&joint->runs);
 	return error ? error : external_rank_check(joint->rank, joint->failure);
 }
 
@@ -111,24 +105,17 @@ static int make_runs(struct joint_sort *joint)
 	int error;
 
 	external_rank_limits(joint->rank, &own);
-	error = cluster_runs_tell_limits(&joint->runs, &own, &runs_max,
-					 joint->failure);
+	error = cluster_runs_tell_limits(&joint->runs, &own, &runs_max);
 	if (error == 0)
-		error = cluster_keep_check(&joint->runs, joint->cluster->hellos,
-					   joint->failure);
+		error = cluster_keep_check(&joint->runs);
 	if (error)
 		return error;
 	external_rank_start_runs(joint->rank, runs_max);
 	if (joint->config.ranks.shares_input)
-		error = cluster_divide(&joint->division,
-				       joint->runs.input_begin[joint->count],
-				       &joint->runs, joint->rank,
-				       &joint->progress, joint->failure);
+		error = cluster_divide(&joint->division, &joint->runs);
 	else
-		error = cluster_keep_run(&joint->runs, joint->cluster->hellos,
-					 joint->rank, &joint->progress,
-					 &joint->waves[EXTERNAL_RUNS],
-					 joint->failure);
+		error = cluster_keep_run(&joint->runs,
+					 &joint->waves[EXTERNAL_RUNS]);
 	return error ? error : wait_until_done(joint);
 }
 
@@ -136,19 +123,17 @@ static int make_runs(struct joint_sort *joint)
 static int set_parts(struct joint_sort *joint)
 {
 	const uint64_t *begin = joint->runs.input_begin;
-	uint16_t keeper[RANK_NODES_MAX];
 	struct run_spans *spans;
 
 	joint->runs.spans = spans = calloc(joint->count, sizeof(*spans));
 	if (!spans)
 		return failure_no_memory(joint->failure);
-	cluster_keepers_choose(joint->cluster->hellos, joint->count, keeper);
 	for (unsigned i = 0; i < joint->count; i++)
 		if (joint->config.ranks.shares_input) {
 			spans[i].part_count = input_division_parts(
 				&joint->division.parts[i], spans[i].parts);
 		} else {
-			struct run_spans *of = &spans[keeper[i]];
+			struct run_spans *of = &spans[joint->runs.keeper[i]];
 
 			of->parts[of->part_count++] = (struct input_range){
 				.first_record = begin[i],
@@ -412,7 +397,6 @@ static int exchange_waves(struct joint_sort *joint)
 
 static int sort(struct joint_sort *joint)
 {
-	const struct run_index *index = joint->rank->index;
 	uint64_t since_ns = clock_now_ns();
 	int error = make_runs(joint);
 
@@ -420,17 +404,14 @@ static int sort(struct joint_sort *joint)
 	if (error == 0)
 		error = set_parts(joint);
 	if (error == 0)
-		error = cluster_runs_cut(&joint->runs, index, joint->failure);
+		error = cluster_runs_cut(&joint->runs);
 	cluster_add_ns(joint->cluster, CLUSTER_SAMPLE_NS, &since_ns);
 	if (error == 0)
-		error = cluster_runs_tell_parts(&joint->runs, index,
-						joint->failure);
+		error = cluster_runs_tell_parts(&joint->runs);
 	if (error == 0)
 		error = plan_merge(joint);
 	if (error == 0)
-		error = cluster_runs_tell_wants(&joint->runs, index,
-						joint->rank->merge,
-						joint->failure);
+		error = cluster_runs_tell_wants(&joint->runs);
 	cluster_add_ns(joint->cluster, CLUSTER_ARRANGE_NS, &since_ns);
 	joint->cluster->result->sort.bucketed_ns = since_ns;
 	if (error == 0)
@@ -512,6 +493,7 @@ static int run(struct joint_sort *joint)
 
 	if (error)
 		return error;
+	joint->runs.self = joint->rank;
 	joint->runs.bytes_max = told_bytes_max(joint);
 	error = sort(joint);
 	if (error)
@@ -557,15 +539,19 @@ static void begin_runs(struct joint_sort *joint)
 
 	*runs = (struct cluster_runs){
 		.exchange = cluster->exchange,
+		.failure = cluster->failure,
 		.rank = &cluster->rank,
+		.hellos = cluster->hellos,
+		.progress = &joint->progress,
 		.shape = shape,
 		.key_shape = run_index_key_shape(shape),
 		.drops = joint->sort.unique || joint->sort.head_records > 0,
 		.kernel = joint->sort.kernel,
 		.keeper_count = joint->config.ranks.keeper_count,
 	};
+	cluster_keepers_choose(runs->hellos, joint->count, runs->keeper);
 	for (unsigned i = 0; i < joint->count; i++) {
-		const struct cluster_hello *hello = &cluster->hellos[i];
+		const struct cluster_hello *hello = &runs->hellos[i];
 
 		runs->input_begin[i + 1] =
 			runs->input_begin[i] + hello->record_count;

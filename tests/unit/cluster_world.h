@@ -61,12 +61,8 @@ void __wrap_topology_read(struct topology *topology);
 int __real_nanosleep(const struct timespec *time, struct timespec *left);
 bool __real_external_rank_is_busy(const struct external_rank *rank);
 bool __wrap_external_rank_is_busy(const struct external_rank *rank);
-int __real_cluster_check_and_pause(const struct external_rank *rank,
-				   struct cluster_progress *progress,
-				   struct failure *failure);
-int __wrap_cluster_check_and_pause(const struct external_rank *rank,
-				   struct cluster_progress *progress,
-				   struct failure *failure);
+int __real_cluster_runs_pause(const struct cluster_runs *runs);
+int __wrap_cluster_runs_pause(const struct cluster_runs *runs);
 
 int __wrap_rank_find(struct rank *rank, const struct rank_options *options,
 		     struct failure *failure)
@@ -111,12 +107,10 @@ bool __wrap_external_rank_is_busy(const struct external_rank *rank)
 	return is_busy;
 }
 
-int __wrap_cluster_check_and_pause(const struct external_rank *rank,
-				   struct cluster_progress *progress,
-				   struct failure *failure)
+int __wrap_cluster_runs_pause(const struct cluster_runs *runs)
 {
 	wait_really();
-	return __real_cluster_check_and_pause(rank, progress, failure);
+	return __real_cluster_runs_pause(runs);
 }
 
 /* Reading the mask of all CPUs that a kernel may have takes a while. */

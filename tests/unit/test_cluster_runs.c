@@ -43,14 +43,15 @@ static void agree(struct rank_thread *own, struct exchange *exchange)
 	if (!runs)
 		return;
 	runs->exchange = exchange;
+	runs->failure = &own->failure;
 	runs->rank = &own->rank;
 	runs->shape = &shape;
 	memcpy(runs->sorts, sorts, sizeof(sorts));
 	memcpy(runs->keeps, keeps, sizeof(keeps));
 	for (unsigned i = 0; i < RANKS; i++)
 		runs->keeper_count += keeps[i];
-	own->error = cluster_runs_tell_limits(runs, &own->limits,
-					      &own->runs_max, &own->failure);
+	own->error =
+		cluster_runs_tell_limits(runs, &own->limits, &own->runs_max);
 	if (own->error)
 		exchange_fail(exchange, &own->failure);
 	cluster_runs_free(runs);

@@ -22,7 +22,6 @@
 struct dividing {
 	struct input_division *division;
 	const struct cluster_runs *runs;
-	struct external_rank *reader; /* what this rank reads with */
 	struct reading_claims *claims;
 	uint64_t begin_ns, next_ns; /* the ranks divide then */
 	/* When the rate was measured last. */
@@ -68,7 +67,7 @@ static void measure(struct dividing *dividing, uint64_t read)
 
 static struct input_division_told look(struct dividing *dividing)
 {
-	uint64_t read = external_rank_read_records(dividing->reader);
+	uint64_t read = external_rank_read_records(dividing->runs->self);
 
 	measure(dividing, read);
 	return (struct input_division_told){
@@ -79,7 +78,7 @@ static struct input_division_told look(struct dividing *dividing)
 	};
 }
 
-static int divide(struct dividing *dividing, struct failure *failure)
+static int divide(struct dividing *dividing)
 {
 	const struct cluster_runs *runs = dividing->runs;
 	const struct input_division_told own = look(dividing);
@@ -87,51 +86,48 @@ static int divide(struct dividing *dividing, struct failure *failure)
 	unsigned bad = 0;
 	int error = cluster_allgather_words(runs->rank, runs->exchange,
 					    (const uint64_t *)&own, TOLD_WORDS,
-					    (uint64_t *)told, failure);
+					    (uint64_t *)told, runs->failure);
 
 	if (error == 0 &&
 	    input_division_update(dividing->division, told, &bad) < 0)
 		error = exchange_blame(
-			runs->exchange, bad, failure,
+			runs->exchange, bad, runs->failure,
 			"claims an impossible %" PRIu64
 			" records of the shared input: " EXCHANGE_FAULTY,
 			told[bad].taken);
 	return error;
 }
 
-int cluster_divide(struct input_division *division, uint64_t whole_count,
-		   const struct cluster_runs *runs,
-		   struct external_rank *reader,
-		   struct cluster_progress *progress, struct failure *failure)
+int cluster_divide(struct input_division *division,
+		   const struct cluster_runs *runs)
 {
+	unsigned rank_count = runs->rank->node_count;
 	struct dividing dividing = {
 		.division = division,
 		.runs = runs,
-		.reader = reader,
-		.claims = reader->claims,
+		.claims = runs->self->claims,
 		.begin_ns = clock_now_ns(),
 		.last_ns = clock_now_ns(),
 	};
 	unsigned count = 0, given_max[RANK_NODES_MAX];
 	int error = 0;
 
-	for (unsigned i = 0; i < runs->rank->node_count; i++)
+	for (unsigned i = 0; i < rank_count; i++)
 		given_max[i] = cluster_runs_max(runs, i) / 2;
-	input_division_init(division, whole_count, runs->rank->node_count,
+	input_division_init(division, runs->input_begin[rank_count], rank_count,
 			    given_max);
 	give(&dividing);
 	while (error == 0 && !division->is_final) {
 		if (clock_now_ns() < dividing.next_ns) {
-			error = cluster_check_and_pause(reader, progress,
-							failure);
+			error = cluster_runs_pause(runs);
 			continue;
 		}
 		if (count++ == CLUSTER_FIRST_PASS_COLLECTIVES_MAX)
-			return failure_set(failure, EXIT_PEER, NULL, 0,
+			return failure_set(runs->failure, EXIT_PEER, NULL, 0,
 					   "the input has been divided %d "
 					   "times, and is not read",
 					   CLUSTER_FIRST_PASS_COLLECTIVES_MAX);
-		error = divide(&dividing, failure);
+		error = divide(&dividing);
 		if (error == 0)
 			give(&dividing);
 	}

@@ -15,12 +15,10 @@
 #include "cluster/external/cluster_runs.h"
 
 /* The first pass has begun, and the limits of all ranks are known: each rank
- * reads its equal part first.  Divide the whole_count records anew while the
- * reading teams go on, until all of them have been given out.  0 or -errno with
- * *failure filled. */
-int cluster_divide(struct input_division *division, uint64_t whole_count,
-		   const struct cluster_runs *runs,
-		   struct external_rank *reader,
-		   struct cluster_progress *progress, struct failure *failure);
+ * reads its equal part first.  Divide the records anew while the reading teams
+ * go on, until all of them have been given out.  0 or -errno with
+ * *runs->failure filled. */
+int cluster_divide(struct input_division *division,
+		   const struct cluster_runs *runs);
 
 #endif /* CLUSTER_DIVISION_H */

@@ -13,11 +13,7 @@
 
 struct keeping {
 	const struct cluster_runs *runs; /* with the limits */
-	const struct cluster_hello *hellos;
-	struct external_rank *own; /* whose first pass has begun */
-	struct cluster_progress *progress;
 	struct cluster_wave_result *result;
-	uint16_t keeper[RANK_NODES_MAX];
 	/* Which ranks the rank's givers are, in rank order. */
 	uint16_t giver[RANK_NODES_MAX];
 	unsigned giver_count;
@@ -45,58 +41,50 @@ static bool takes_enough(const struct external_rank_limits *keeper,
 		       KEPT_RUNS_SLICES_MAX;
 }
 
-static int check_slices(const struct keeping *keep, unsigned giver,
-			struct failure *failure)
+static int check_slices(const struct cluster_runs *runs, unsigned giver)
 {
-	unsigned keeper = keep->keeper[giver];
-	const struct external_rank_limits *limits = &keep->runs->limits[keeper];
+	unsigned keeper = runs->keeper[giver];
+	const struct external_rank_limits *limits = &runs->limits[keeper];
 
-	if (takes_enough(limits, &keep->hellos[giver]))
+	if (takes_enough(limits, &runs->hellos[giver]))
 		return 0;
-	return exchange_blame(keep->runs->exchange, keeper, failure,
+	return exchange_blame(runs->exchange, keeper, runs->failure,
 			      "takes %" PRIu64 " records at once of rank %u, "
 			      "too few or not whole blocks",
 			      limits->kept_records, giver);
 }
 
 /* The rank that has too little says so, and the others say it of that rank. */
-static int check_parts(const struct keeping *keep, unsigned keeper,
-		       struct failure *failure)
+static int check_parts(const struct cluster_runs *runs, unsigned keeper)
 {
-	unsigned parts = cluster_keepers_parts(keep->hellos,
-					       keep->runs->rank->node_count,
-					       keep->keeper, keeper);
-	unsigned runs_max = cluster_runs_max(keep->runs, keeper);
+	unsigned parts = cluster_keepers_parts(
+		runs->hellos, runs->rank->node_count, runs->keeper, keeper);
+	unsigned runs_max = cluster_runs_max(runs, keeper);
 
 	if (parts <= runs_max)
 		return 0;
-	if (keeper != keep->runs->rank->rank)
-		return exchange_blame(keep->runs->exchange, keeper, failure,
+	if (keeper != runs->rank->rank)
+		return exchange_blame(runs->exchange, keeper, runs->failure,
 				      "has too little memory to merge the %u "
 				      "parts of the input that it keeps: %u "
 				      "may be",
 				      parts, runs_max);
-	return failure_set(failure, EXIT_RESOURCES, "memory", 0,
+	return failure_set(runs->failure, EXIT_RESOURCES, "memory", 0,
 			   "too little to merge the %u parts of the input that "
 			   "this rank keeps: %u may be",
 			   parts, runs_max);
 }
 
-int cluster_keep_check(const struct cluster_runs *runs,
-		       const struct cluster_hello *hellos,
-		       struct failure *failure)
+int cluster_keep_check(const struct cluster_runs *runs)
 {
-	unsigned count = runs->rank->node_count;
-	struct keeping keep = { .runs = runs, .hellos = hellos };
 	int error = 0;
 
-	cluster_keepers_choose(hellos, count, keep.keeper);
-	for (unsigned i = 0; i < count && error == 0; i++) {
-		if (!cluster_keepers_is_giver(hellos, keep.keeper, i))
+	for (unsigned i = 0; i < runs->rank->node_count && error == 0; i++) {
+		if (!cluster_runs_gives(runs, i))
 			continue;
-		error = check_slices(&keep, i, failure);
+		error = check_slices(runs, i);
 		if (error == 0)
-			error = check_parts(&keep, keep.keeper[i], failure);
+			error = check_parts(runs, runs->keeper[i]);
 	}
 	return error;
 }
@@ -109,9 +97,8 @@ static struct exchange_length length_of(const void *context, unsigned source,
 					unsigned destination)
 {
 	const struct keeping *keep = context;
-	bool sends =
-		cluster_keepers_is_giver(keep->hellos, keep->keeper, source) &&
-		keep->keeper[source] == destination;
+	bool sends = cluster_runs_gives(keep->runs, source) &&
+		     keep->runs->keeper[source] == destination;
 	uint64_t records = keep->runs->limits[destination].kept_records;
 
 	return (struct exchange_length){
@@ -190,7 +177,7 @@ static uint8_t *place(void *context, unsigned node, uint64_t offset,
 
 /* Wait until there is something to send, nothing will be, or others have waited
  * for long enough. */
-static int wait_for_batch(struct keeping *keep, struct failure *failure)
+static int wait_for_batch(struct keeping *keep)
 {
 	uint64_t begin_ns = clock_now_ns();
 	uint64_t idle_ns = (begin_ns - keep->idle_since_ns) / IDLE_PART;
@@ -198,34 +185,32 @@ static int wait_for_batch(struct keeping *keep, struct failure *failure)
 
 	idle_ns = MIN(MAX(idle_ns, IDLE_NS_MIN), IDLE_NS_MAX);
 	while (error == 0 && !given_runs_have(keep->given) &&
-	       external_rank_is_busy(keep->own) &&
+	       external_rank_is_busy(keep->runs->self) &&
 	       clock_now_ns() - begin_ns < idle_ns)
-		error = cluster_check_and_pause(keep->own, keep->progress,
-						failure);
+		error = cluster_runs_pause(keep->runs);
 	return error;
 }
 
 /* Wait until the writer has written the first `waves` waves. */
-static int wait_until_written(struct keeping *keep, uint32_t waves,
-			      struct failure *failure)
+static int wait_until_written(struct keeping *keep, uint32_t waves)
 {
 	int error = 0;
 
 	while (error == 0 && keep->kept &&
 	       kept_runs_written(keep->kept) < waves)
-		error = cluster_check_and_pause(keep->own, keep->progress,
-						failure);
+		error = cluster_runs_pause(keep->runs);
 	if (error == 0 && keep->kept)
-		error = external_rank_check(keep->own, failure);
+		error = external_rank_check(keep->runs->self,
+					    keep->runs->failure);
 	return error;
 }
 
-/* What we send in this wave.  0 or -errno with *failure filled: nothing comes
- * any more, since our pass has failed. */
-static int choose_slice(struct keeping *keep, struct failure *failure)
+/* What we send in this wave.  An error: nothing comes any more, since our
+ * pass has failed. */
+static int choose_slice(struct keeping *keep)
 {
-	unsigned keeper = keep->keeper[keep->runs->rank->rank];
-	bool may_come = external_rank_is_busy(keep->own);
+	unsigned keeper = keep->runs->keeper[keep->runs->rank->rank];
+	bool may_come = external_rank_is_busy(keep->runs->self);
 
 	memset(keep->send_bytes, 0, sizeof(keep->send_bytes));
 	keep->slice_records = 0;
@@ -237,7 +222,7 @@ static int choose_slice(struct keeping *keep, struct failure *failure)
 		keep->send_bytes[keeper] =
 			KEPT_RUNS_HEAD_BYTES +
 			keep->slice_records * keep->runs->shape->size;
-	return external_rank_check(keep->own, failure);
+	return external_rank_check(keep->runs->self, keep->runs->failure);
 }
 
 /* --- a wave --------------------------------------------------------------- */
@@ -251,10 +236,10 @@ static void look_at_wave(struct keeping *keep)
 	for (unsigned i = 0; i < keep->runs->rank->node_count; i++) {
 		uint64_t bytes;
 
-		if (!cluster_keepers_is_giver(keep->hellos, keep->keeper, i))
+		if (!cluster_runs_gives(keep->runs, i))
 			continue;
 		bytes = exchange_bytes(keep->runs->exchange, i,
-				       keep->keeper[i]);
+				       keep->runs->keeper[i]);
 		keep->any_sent |= bytes > 0;
 		any_records |= bytes > KEPT_RUNS_HEAD_BYTES;
 	}
@@ -262,7 +247,7 @@ static void look_at_wave(struct keeping *keep)
 		keep->idle_since_ns = clock_now_ns();
 }
 
-static int take_messages(struct keeping *keep, struct failure *failure)
+static int take_messages(struct keeping *keep)
 {
 	uint64_t bytes[RANK_NODES_MAX];
 	unsigned bad;
@@ -275,7 +260,7 @@ static int take_messages(struct keeping *keep, struct failure *failure)
 	if (kept_runs_take(keep->kept, keep->wave, bytes, &bad) == 0)
 		return 0;
 	return exchange_blame(
-		keep->runs->exchange, keep->giver[bad], failure,
+		keep->runs->exchange, keep->giver[bad], keep->runs->failure,
 		"sent an impossible batch of its input: " EXCHANGE_FAULTY);
 }
 
@@ -291,7 +276,7 @@ static void end_slice(struct keeping *keep)
 	given_runs_sent(keep->given);
 }
 
-static int exchange_wave(struct keeping *keep, struct failure *failure)
+static int exchange_wave(struct keeping *keep)
 {
 	const struct exchange_collective collective = {
 		.context = keep,
@@ -301,25 +286,26 @@ static int exchange_wave(struct keeping *keep, struct failure *failure)
 		.prepare = prepare,
 		.place = place,
 	};
+	const struct cluster_runs *runs = keep->runs;
 	struct cluster_wave_result *result = keep->result;
 	uint64_t before = result->sent_bytes + result->received_bytes;
 	int error;
 
-	stage_wait(&keep->own->clock, STAGE_FOR_WAVE);
-	error = exchange_begin(keep->runs->exchange, &collective, failure);
+	stage_wait(&runs->self->clock, STAGE_FOR_WAVE);
+	error = exchange_begin(runs->exchange, &collective, runs->failure);
 	if (error == 0)
-		error = exchange_receive(keep->runs->exchange, failure);
+		error = exchange_receive(runs->exchange, runs->failure);
 	if (error == 0)
 		look_at_wave(keep);
 	if (error == 0 && keep->kept && keep->any_sent)
-		error = take_messages(keep, failure);
+		error = take_messages(keep);
 	if (error == 0)
-		error = exchange_finish(keep->runs->exchange, failure);
+		error = exchange_finish(runs->exchange, runs->failure);
 	if (error == 0 && keep->given)
 		end_slice(keep);
-	stage_unit(&keep->own->clock, STAGE_EXCHANGE,
+	stage_unit(&runs->self->clock, STAGE_EXCHANGE,
 		   result->sent_bytes + result->received_bytes - before);
-	cluster_progress_tell(keep->progress, clock_now_ns());
+	cluster_progress_tell(runs->progress, clock_now_ns());
 	return error;
 }
 
@@ -327,27 +313,26 @@ static int exchange_wave(struct keeping *keep, struct failure *failure)
 
 #define WAVES_MAX CLUSTER_FIRST_PASS_COLLECTIVES_MAX
 
-static int next_wave(struct keeping *keep, struct failure *failure)
+static int next_wave(struct keeping *keep)
 {
-	bool may_give = cluster_keepers_is_giver(keep->hellos, keep->keeper,
-						 keep->runs->rank->rank);
+	bool may_give = cluster_runs_gives(keep->runs, keep->runs->rank->rank);
 	int error = 0;
 
 	if (keep->wave == WAVES_MAX)
-		return failure_set(failure, EXIT_RESOURCES, NULL, 0,
+		return failure_set(keep->runs->failure, EXIT_RESOURCES, NULL, 0,
 				   "reading the input takes so long that runs "
 				   "for other ranks take more than %u messages",
 				   WAVES_MAX);
 	if (may_give)
-		error = wait_for_batch(keep, failure);
+		error = wait_for_batch(keep);
 	if (error == 0 && may_give)
-		error = choose_slice(keep, failure);
+		error = choose_slice(keep);
 	/* A giver has two messages; that of the wave before the last one must
 	 * be written before its place is taken. */
 	if (error == 0)
-		error = wait_until_written(
-			keep, keep->wave > 0 ? keep->wave - 1 : 0, failure);
-	return error ? error : exchange_wave(keep, failure);
+		error = wait_until_written(keep,
+					   keep->wave > 0 ? keep->wave - 1 : 0);
+	return error ? error : exchange_wave(keep);
 }
 
 /* How many runs a giver may send: each batch has so many blocks that there are
@@ -355,7 +340,7 @@ static int next_wave(struct keeping *keep, struct failure *failure)
 static unsigned runs_max_of(const struct keeping *keep, unsigned giver)
 {
 	uint64_t blocks =
-		keep->hellos[giver].record_count /
+		keep->runs->hellos[giver].record_count /
 		keep->runs->limits[keep->runs->rank->rank].block_records;
 
 	return 64 + (unsigned)MIN(blocks, UINT32_MAX / 4);
@@ -364,29 +349,26 @@ static unsigned runs_max_of(const struct keeping *keep, unsigned giver)
 /* False: no rank sends anything in this pass. */
 static bool begin(struct keeping *keep)
 {
-	unsigned own = keep->runs->rank->rank;
+	const struct cluster_runs *runs = keep->runs;
 	bool any = false;
 
-	cluster_keepers_choose(keep->hellos, keep->runs->rank->node_count,
-			       keep->keeper);
-	keep->given = keep->own->given;
-	keep->kept = keep->own->kept;
-	for (unsigned i = 0; i < keep->runs->rank->node_count; i++) {
-		if (!cluster_keepers_is_giver(keep->hellos, keep->keeper, i))
+	keep->given = runs->self->given;
+	keep->kept = runs->self->kept;
+	for (unsigned i = 0; i < runs->rank->node_count; i++) {
+		if (!cluster_runs_gives(runs, i))
 			continue;
 		any = true;
-		if (keep->keeper[i] != own)
+		if (runs->keeper[i] != runs->rank->rank)
 			continue;
-		kept_runs_expect(keep->kept, keep->giver_count,
-				 keep->runs->input_begin[i],
-				 keep->hellos[i].record_count,
-				 runs_max_of(keep, i));
+		kept_runs_expect(
+			keep->kept, keep->giver_count, runs->input_begin[i],
+			runs->hellos[i].record_count, runs_max_of(keep, i));
 		keep->giver[keep->giver_count++] = (uint16_t)i;
 	}
 	return any;
 }
 
-static int end(struct keeping *keep, struct failure *failure)
+static int end(struct keeping *keep)
 {
 	unsigned bad = 0;
 	int error;
@@ -394,31 +376,24 @@ static int end(struct keeping *keep, struct failure *failure)
 	if (!keep->kept)
 		return 0;
 	/* The last wave has brought nothing. */
-	error = wait_until_written(keep, keep->wave - 1, failure);
+	error = wait_until_written(keep, keep->wave - 1);
 	if (error)
 		return error;
-	error = kept_runs_end(keep->kept, &bad, failure);
+	error = kept_runs_end(keep->kept, &bad, keep->runs->failure);
 	if (error == -EBADMSG)
 		error = exchange_blame(keep->runs->exchange, keep->giver[bad],
-				       failure,
+				       keep->runs->failure,
 				       "has not sent all records of its input");
 	if (error == 0)
-		external_rank_end_kept(keep->own);
+		external_rank_end_kept(keep->runs->self);
 	return error;
 }
 
 int cluster_keep_run(const struct cluster_runs *runs,
-		     const struct cluster_hello *hellos,
-		     struct external_rank *own,
-		     struct cluster_progress *progress,
-		     struct cluster_wave_result *result,
-		     struct failure *failure)
+		     struct cluster_wave_result *result)
 {
 	struct keeping keep = {
 		.runs = runs,
-		.hellos = hellos,
-		.own = own,
-		.progress = progress,
 		.result = result,
 		.idle_since_ns = clock_now_ns(),
 	};
@@ -427,8 +402,8 @@ int cluster_keep_run(const struct cluster_runs *runs,
 	if (!begin(&keep))
 		return 0;
 	do {
-		error = next_wave(&keep, failure);
+		error = next_wave(&keep);
 		keep.wave++;
 	} while (error == 0 && keep.any_sent);
-	return error ? error : end(&keep, failure);
+	return error ? error : end(&keep);
 }

@@ -22,18 +22,12 @@
 
 /* Called before anything is read, when the limits have been told: do the
  * keepers take enough of their givers at once, and can they merge what they
- * will keep?  0 or -errno with *failure filled. */
-int cluster_keep_check(const struct cluster_runs *runs,
-		       const struct cluster_hello *hellos,
-		       struct failure *failure);
+ * will keep?  0 or -errno with *runs->failure filled. */
+int cluster_keep_check(const struct cluster_runs *runs);
 
 /* The first pass has begun: take part in all of its waves; none, if all ranks
- * that have records keep them.  0 or -errno with *failure filled. */
+ * that have records keep them.  0 or -errno with *runs->failure filled. */
 int cluster_keep_run(const struct cluster_runs *runs,
-		     const struct cluster_hello *hellos,
-		     struct external_rank *own,
-		     struct cluster_progress *progress,
-		     struct cluster_wave_result *result,
-		     struct failure *failure);
+		     struct cluster_wave_result *result);
 
 #endif /* CLUSTER_KEEP_H */

@@ -24,13 +24,16 @@
 /* Length of a sample's head (write_sample()). */
 #define SAMPLE_HEAD_BYTES 12
 
-int cluster_check_and_pause(const struct external_rank *rank,
-			    struct cluster_progress *progress,
-			    struct failure *failure)
+int cluster_runs_pause(const struct cluster_runs *runs)
 {
-	int error = external_rank_check(rank, failure);
+	int error = external_rank_check(runs->self, runs->failure);
 
-	return error ? error : cluster_pause(progress, failure);
+	return error ? error : cluster_pause(runs->progress, runs->failure);
+}
+
+bool cluster_runs_gives(const struct cluster_runs *runs, unsigned node)
+{
+	return cluster_keepers_is_giver(runs->hellos, runs->keeper, node);
 }
 
 /* --- limits --------------------------------------------------------------- */
@@ -43,13 +46,12 @@ static uint64_t blocks_of_wave(const struct cluster_runs *runs, unsigned node)
 }
 
 static int tell_limits(struct cluster_runs *runs,
-		       const struct external_rank_limits *own,
-		       struct failure *failure)
+		       const struct external_rank_limits *own)
 {
 	struct external_rank_limits *limits = runs->limits;
 	int error = cluster_allgather_words(
 		runs->rank, runs->exchange, (const uint64_t *)own,
-		sizeof(*own) / 8, (uint64_t *)limits, failure);
+		sizeof(*own) / 8, (uint64_t *)limits, runs->failure);
 
 	for (unsigned i = 0; i < runs->rank->node_count && error == 0; i++) {
 		limits[i].block_records =
@@ -58,7 +60,7 @@ static int tell_limits(struct cluster_runs *runs,
 			MIN(limits[i].kept_records, UINT32_MAX);
 		if (limits[i].block_records == 0)
 			error = exchange_blame(
-				runs->exchange, i, failure,
+				runs->exchange, i, runs->failure,
 				"sent impossible limits, blocks of no "
 				"records: " EXCHANGE_FAULTY);
 	}
@@ -102,15 +104,14 @@ unsigned cluster_runs_max(const struct cluster_runs *runs, unsigned node)
  * the failure from another rank before it has found it.  So the others go on to
  * a collective, where that rank does not come, and hear it there.  Only a rank
  * that errs does come. */
-static int await_failure(const struct cluster_runs *runs, unsigned node,
-			 struct failure *failure)
+static int await_failure(const struct cluster_runs *runs, unsigned node)
 {
 	uint64_t nothing;
 	int error = cluster_allgather_words(runs->rank, runs->exchange, NULL, 0,
-					    &nothing, failure);
+					    &nothing, runs->failure);
 
 	return error ? error
-		     : exchange_blame(runs->exchange, node, failure,
+		     : exchange_blame(runs->exchange, node, runs->failure,
 				      "has too little memory for the merge");
 }
 
@@ -137,9 +138,9 @@ static unsigned find_short(const struct cluster_runs *runs)
 
 int cluster_runs_tell_limits(struct cluster_runs *runs,
 			     const struct external_rank_limits *own,
-			     unsigned *runs_max, struct failure *failure)
+			     unsigned *runs_max)
 {
-	int error = tell_limits(runs, own, failure);
+	int error = tell_limits(runs, own);
 	unsigned node;
 
 	if (error)
@@ -149,8 +150,8 @@ int cluster_runs_tell_limits(struct cluster_runs *runs,
 	if (node == runs->rank->node_count)
 		return 0;
 	if (node != runs->rank->rank)
-		return await_failure(runs, node, failure);
-	return failure_set(failure, EXIT_RESOURCES, "memory", 0,
+		return await_failure(runs, node);
+	return failure_set(runs->failure, EXIT_RESOURCES, "memory", 0,
 			   "too little for a merge with the other %u ranks",
 			   runs->rank->node_count - 1);
 }
@@ -166,14 +167,14 @@ static uint32_t sample_blocks_max(const struct cluster_runs *runs)
 
 /* The number of our runs and that of their records; of each run the part of the
  * whole input that it has; and the sample. */
-static int write_sample(const struct cluster_runs *runs,
-			const struct run_index *index, uint8_t **bytes,
-			uint64_t *byte_count, struct failure *failure)
+static int write_sample(const struct cluster_runs *runs, uint8_t **bytes,
+			uint64_t *byte_count)
 {
+	const struct run_index *index = runs->self->index;
 	uint64_t records = 0, sample_bytes;
 	uint8_t *sample, *at;
 	int error = run_cut_sample(index, sample_blocks_max(runs), runs->kernel,
-				   &sample, &sample_bytes, failure);
+				   &sample, &sample_bytes, runs->failure);
 
 	if (error)
 		return error;
@@ -190,64 +191,42 @@ static int write_sample(const struct cluster_runs *runs,
 		memcpy(at, sample, sample_bytes);
 	}
 	free(sample);
-	return *bytes ? 0 : failure_no_memory(failure);
+	return *bytes ? 0 : failure_no_memory(runs->failure);
 }
 
 /* The numbers that a rank says of its runs can be.  How many records these have
  * of the input, run_numbers_make() finds out. */
 static int read_head(struct cluster_runs *runs, unsigned node,
-		     const uint8_t *bytes, uint64_t byte_count,
-		     struct failure *failure)
+		     const uint8_t *bytes, uint64_t byte_count)
 {
+	struct run_spans *spans = &runs->spans[node];
+
 	if (byte_count < SAMPLE_HEAD_BYTES)
-		return exchange_blame(runs->exchange, node, failure,
+		return exchange_blame(runs->exchange, node, runs->failure,
 				      "sent a list of its runs that is too "
 				      "short: " EXCHANGE_FAULTY);
-	runs->run_count[node] = load_le32(bytes);
-	runs->record_count[node] = load_le64(bytes + 4);
-	if (runs->run_count[node] > cluster_runs_max(runs, node))
-		return exchange_blame(runs->exchange, node, failure,
+	spans->run_count = load_le32(bytes);
+	spans->record_count = load_le64(bytes + 4);
+	spans->bytes = bytes + SAMPLE_HEAD_BYTES;
+	if (spans->run_count > cluster_runs_max(runs, node))
+		return exchange_blame(runs->exchange, node, runs->failure,
 				      "has %u runs, and may have %u",
-				      runs->run_count[node],
+				      spans->run_count,
 				      cluster_runs_max(runs, node));
 	if (byte_count - SAMPLE_HEAD_BYTES <
-	    (uint64_t)runs->run_count[node] * RUN_NUMBERS_RUN_BYTES)
-		return exchange_blame(runs->exchange, node, failure,
+	    (uint64_t)spans->run_count * RUN_NUMBERS_RUN_BYTES)
+		return exchange_blame(runs->exchange, node, runs->failure,
 				      "has %u runs, in a message of %" PRIu64
 				      " bytes",
-				      runs->run_count[node], byte_count);
-	runs->first_run[node + 1] =
-		runs->first_run[node] + runs->run_count[node];
+				      spans->run_count, byte_count);
+	runs->run_count[node] = spans->run_count;
+	runs->record_count[node] = spans->record_count;
+	runs->first_run[node + 1] = runs->first_run[node] + spans->run_count;
 	return 0;
 }
 
-static int number_runs(struct cluster_runs *runs,
-		       const struct cluster_allgather *all,
-		       struct failure *failure)
-{
-	unsigned bad = 0;
-	int error;
-
-	for (unsigned i = 0; i < runs->rank->node_count; i++) {
-		struct run_spans *spans = &runs->spans[i];
-
-		spans->bytes = all->all + all->offset[i] + SAMPLE_HEAD_BYTES;
-		spans->run_count = runs->run_count[i];
-		spans->record_count = runs->record_count[i];
-	}
-	error = run_numbers_make(&runs->numbers, runs->spans,
-				 runs->rank->node_count, runs->drops, &bad,
-				 failure);
-	if (error == -EBADMSG)
-		return exchange_blame(runs->exchange, bad, failure,
-				      "has runs of other records than those of "
-				      "its part of the input");
-	return error;
-}
-
 static int make_cuts(struct cluster_runs *runs,
-		     const struct cluster_allgather *all,
-		     struct failure *failure)
+		     const struct cluster_allgather *all)
 {
 	struct run_sample samples[RANK_NODES_MAX];
 	unsigned bad = 0;
@@ -269,26 +248,33 @@ static int make_cuts(struct cluster_runs *runs,
 	}
 	error = run_cuts_make(&runs->cuts, &runs->key_shape, samples,
 			      runs->sorts, runs->rank->node_count, &bad,
-			      failure);
+			      runs->failure);
 	if (error == -EBADMSG)
-		return exchange_blame(runs->exchange, bad, failure,
+		return exchange_blame(runs->exchange, bad, runs->failure,
 				      "sent an impossible sample of its "
 				      "runs: " EXCHANGE_FAULTY);
 	return error;
 }
 
 static int choose_cuts(struct cluster_runs *runs,
-		       const struct cluster_allgather *all,
-		       struct failure *failure)
+		       const struct cluster_allgather *all)
 {
+	unsigned bad = 0;
 	int error = 0;
 
 	for (unsigned i = 0; i < runs->rank->node_count && error == 0; i++)
 		error = read_head(runs, i, all->all + all->offset[i],
-				  all->offset[i + 1] - all->offset[i], failure);
-	if (error == 0)
-		error = number_runs(runs, all, failure);
-	return error ? error : make_cuts(runs, all, failure);
+				  all->offset[i + 1] - all->offset[i]);
+	if (error)
+		return error;
+	error = run_numbers_make(&runs->numbers, runs->spans,
+				 runs->rank->node_count, runs->drops, &bad,
+				 runs->failure);
+	if (error == -EBADMSG)
+		return exchange_blame(runs->exchange, bad, runs->failure,
+				      "has runs of other records than those of "
+				      "its part of the input");
+	return error ? error : make_cuts(runs, all);
 }
 
 /* The longest message that a rank may have for its runs. */
@@ -303,21 +289,20 @@ static uint64_t sample_bytes_max(const struct cluster_runs *runs)
 		       run_cut_sample_bytes(&runs->key_shape);
 }
 
-int cluster_runs_cut(struct cluster_runs *runs, const struct run_index *index,
-		     struct failure *failure)
+int cluster_runs_cut(struct cluster_runs *runs)
 {
 	struct cluster_allgather all = {
 		.rank = runs->rank,
 		.bytes_max = sample_bytes_max(runs),
 	};
 	uint8_t *bytes = NULL;
-	int error = write_sample(runs, index, &bytes, &all.own_bytes, failure);
+	int error = write_sample(runs, &bytes, &all.own_bytes);
 
 	all.own = bytes;
 	if (error == 0)
-		error = cluster_allgather(&all, runs->exchange, failure);
+		error = cluster_allgather(&all, runs->exchange, runs->failure);
 	if (error == 0)
-		error = choose_cuts(runs, &all, failure);
+		error = choose_cuts(runs, &all);
 	free(all.all);
 	free(bytes);
 	return error;
@@ -364,9 +349,8 @@ static struct exchange_length part_length(const void *context, unsigned source,
 	};
 }
 
-static int read_parts(struct cluster_runs *runs, const struct run_index *index,
-		      const struct exchange_buffers *told,
-		      struct failure *failure)
+static int read_parts(struct cluster_runs *runs,
+		      const struct exchange_buffers *told)
 {
 	const struct run_cut *begin =
 		run_cuts_begin(&runs->cuts, runs->rank->rank);
@@ -386,57 +370,71 @@ static int read_parts(struct cluster_runs *runs, const struct run_index *index,
 		};
 
 		if (i == runs->rank->rank) {
-			error = run_part_add_own(&runs->part, index,
+			error = run_part_add_own(&runs->part, runs->self->index,
 						 &runs->cuts, runs->rank->rank,
-						 numbers_of(runs, i), failure);
+						 numbers_of(runs, i),
+						 runs->failure);
 			continue;
 		}
 		error = run_part_read(&runs->part, &message, begin, end,
-				      failure);
+				      runs->failure);
 		if (error == -EBADMSG)
-			error = exchange_blame(runs->exchange, i, failure,
+			error = exchange_blame(runs->exchange, i, runs->failure,
 					       "sent an impossible list of run "
 					       "blocks: " EXCHANGE_FAULTY);
 	}
 	return error;
 }
 
-static void free_own(struct exchange_buffers *messages, unsigned count)
-{
-	for (unsigned i = 0; i < count; i++)
-		free((void *)messages->own[i]);
-	free(messages->all);
-}
+/* What this rank tells another one.  The caller frees *bytes. */
+typedef int write_fn(const struct cluster_runs *runs, unsigned node,
+		     uint8_t **bytes, uint64_t *byte_count);
 
-int cluster_runs_tell_parts(struct cluster_runs *runs,
-			    const struct run_index *index,
-			    struct failure *failure)
+/* Tell each other rank something.  The caller frees messages->all, also after a
+ * failure. */
+static int tell_each(struct cluster_runs *runs, write_fn *write,
+		     struct exchange_buffers *messages)
 {
-	struct exchange_buffers parts = {
-		.length = part_length,
-		.context = runs,
-		.accept = accept_bytes,
-	};
+	uint8_t *own[RANK_NODES_MAX] = { NULL };
+	unsigned count = runs->rank->node_count;
 	int error = 0;
 
-	for (unsigned i = 0; i < runs->rank->node_count && error == 0; i++) {
-		uint8_t *bytes = NULL;
-
+	messages->context = runs;
+	messages->accept = accept_bytes;
+	for (unsigned i = 0; i < count && error == 0; i++) {
 		if (i != runs->rank->rank)
-			error = run_part_write(
-				index, &runs->cuts, i,
-				numbers_of(runs, runs->rank->rank), &bytes,
-				&parts.own_bytes[i], failure);
-		parts.own[i] = bytes;
+			error = write(runs, i, &own[i],
+				      &messages->own_bytes[i]);
+		messages->own[i] = own[i];
 	}
 	if (error == 0)
-		error = exchange_send_buffers(runs->exchange, &parts, failure);
-	run_index_init(&runs->part, runs->shape, index->block_records);
+		error = exchange_send_buffers(runs->exchange, messages,
+					      runs->failure);
+	for (unsigned i = 0; i < count; i++)
+		free(own[i]);
+	return error;
+}
+
+static int write_part(const struct cluster_runs *runs, unsigned node,
+		      uint8_t **bytes, uint64_t *byte_count)
+{
+	return run_part_write(runs->self->index, &runs->cuts, node,
+			      numbers_of(runs, runs->rank->rank), bytes,
+			      byte_count, runs->failure);
+}
+
+int cluster_runs_tell_parts(struct cluster_runs *runs)
+{
+	struct exchange_buffers parts = { .length = part_length };
+	int error = tell_each(runs, write_part, &parts);
+
+	run_index_init(&runs->part, runs->shape,
+		       runs->self->index->block_records);
 	if (error == 0)
-		error = read_parts(runs, index, &parts, failure);
+		error = read_parts(runs, &parts);
 	if (error == 0)
-		error = run_index_order(&runs->part, failure);
-	free_own(&parts, runs->rank->node_count);
+		error = run_index_order(&runs->part, runs->failure);
+	free(parts.all);
 	return error;
 }
 
@@ -466,11 +464,10 @@ static struct exchange_length wants_length(const void *context, unsigned source,
 	};
 }
 
-static int write_wants(const struct cluster_runs *runs,
-		       const struct merge_plan *merge, unsigned node,
-		       uint8_t **bytes, uint64_t *byte_count,
-		       struct failure *failure)
+static int write_wants(const struct cluster_runs *runs, unsigned node,
+		       uint8_t **bytes, uint64_t *byte_count)
 {
+	const struct merge_plan *merge = runs->self->merge;
 	uint32_t run_count = runs->run_count[node];
 	uint8_t *at;
 
@@ -480,7 +477,7 @@ static int write_wants(const struct cluster_runs *runs,
 			4 * ((uint64_t)merge->piece_count + 1) * run_count;
 	*bytes = at = malloc(*byte_count);
 	if (!at)
-		return failure_no_memory(failure);
+		return failure_no_memory(runs->failure);
 	store_le32(at, merge->piece_count);
 	at += WANTS_HEAD_BYTES;
 	/* A rank that gets no part has no pieces. */
@@ -501,10 +498,10 @@ static int write_wants(const struct cluster_runs *runs,
 
 /* Turn the rank's numbers into those of our blocks.  False: they are
  * impossible. */
-static bool read_numbers(const struct cluster_runs *runs,
-			 const struct run_index *index, unsigned node,
+static bool read_numbers(const struct cluster_runs *runs, unsigned node,
 			 const uint8_t *at, struct outgoing_wants *wants)
 {
+	const struct run_index *index = runs->self->index;
 	unsigned own_count = index->run_count;
 	uint32_t *first = calloc(2 * (size_t)own_count + 1, sizeof(*first));
 	uint32_t *end = first ? first + own_count : NULL;
@@ -531,9 +528,8 @@ static bool read_numbers(const struct cluster_runs *runs,
 	return is_good;
 }
 
-static int read_wants(struct cluster_runs *runs, const struct run_index *index,
-		      unsigned node, const uint8_t *bytes, uint64_t byte_count,
-		      struct failure *failure)
+static int read_wants(struct cluster_runs *runs, unsigned node,
+		      const uint8_t *bytes, uint64_t byte_count)
 {
 	uint32_t piece_count = load_le32(bytes);
 	unsigned own_count = runs->run_count[runs->rank->rank];
@@ -547,51 +543,34 @@ static int read_wants(struct cluster_runs *runs, const struct run_index *index,
 						     own_count
 					   : 0))
 		return exchange_blame(
-			runs->exchange, node, failure,
+			runs->exchange, node, runs->failure,
 			"wants %u pieces, in a message of %" PRIu64 " bytes",
 			piece_count, byte_count);
 	wants->piece_count = piece_count;
 	wants->first_block = calloc(((size_t)piece_count + 1) * own_count + 1,
 				    sizeof(*wants->first_block));
 	if (!wants->first_block)
-		return failure_no_memory(failure);
-	if (!read_numbers(runs, index, node, bytes + WANTS_HEAD_BYTES, wants))
-		return exchange_blame(runs->exchange, node, failure,
+		return failure_no_memory(runs->failure);
+	if (!read_numbers(runs, node, bytes + WANTS_HEAD_BYTES, wants))
+		return exchange_blame(runs->exchange, node, runs->failure,
 				      "asked for run blocks outside of its "
 				      "part: " EXCHANGE_FAULTY);
 	runs->wave_count = MAX(runs->wave_count, piece_count);
 	return 0;
 }
 
-int cluster_runs_tell_wants(struct cluster_runs *runs,
-			    const struct run_index *index,
-			    const struct merge_plan *merge,
-			    struct failure *failure)
+int cluster_runs_tell_wants(struct cluster_runs *runs)
 {
-	struct exchange_buffers wants = {
-		.length = wants_length,
-		.context = runs,
-		.accept = accept_bytes,
-	};
-	int error = 0;
+	struct exchange_buffers wants = { .length = wants_length };
+	int error = tell_each(runs, write_wants, &wants);
 
-	for (unsigned i = 0; i < runs->rank->node_count && error == 0; i++) {
-		uint8_t *bytes = NULL;
-
-		if (i != runs->rank->rank)
-			error = write_wants(runs, merge, i, &bytes,
-					    &wants.own_bytes[i], failure);
-		wants.own[i] = bytes;
-	}
-	if (error == 0)
-		error = exchange_send_buffers(runs->exchange, &wants, failure);
-	runs->wave_count = merge->piece_count;
+	runs->wave_count = runs->self->merge->piece_count;
 	for (unsigned i = 0; i < runs->rank->node_count && error == 0; i++)
 		if (i != runs->rank->rank)
-			error = read_wants(
-				runs, index, i, wants.all + wants.offset[i],
-				wants.offset[i + 1] - wants.offset[i], failure);
-	free_own(&wants, runs->rank->node_count);
+			error = read_wants(runs, i, wants.all + wants.offset[i],
+					   wants.offset[i + 1] -
+						   wants.offset[i]);
+	free(wants.all);
 	return error;
 }
 

@@ -7,12 +7,12 @@
  * what cannot be ends the run on all ranks with its name.
  *
  * All functions belong to the thread that has the exchange.  Those that return
- * int return 0 or -errno with *failure filled.
+ * int return 0 or -errno with *runs->failure filled.
  */
 #ifndef CLUSTER_RUNS_H
 #define CLUSTER_RUNS_H
 
-#include "cluster/agreement/cluster_roles.h"
+#include "cluster/agreement/cluster_agree.h"
 #include "cluster/collective/cluster_progress.h"
 #include "exchange/exchange.h"
 #include "external/external_rank.h"
@@ -38,14 +38,19 @@ _Static_assert(RUN_NUMBERS_PARTS_MAX >= CLUSTER_ROLES_RANKS_MAX &&
 struct cluster_runs {
 	/* The caller (cluster_external.c) fills in these. */
 	struct exchange *exchange;
+	struct failure *failure; /* the run's */
 	const struct rank *rank;
+	const struct cluster_hello *hellos; /* [rank] */
+	struct external_rank *self;	    /* what this rank does by itself */
+	struct cluster_progress *progress;
 	const struct record_shape *shape;
 	struct record_shape key_shape; /* run_index_key_shape() */
 	bool drops; /* runs may lack records of their part of the input */
 	enum cpu_level kernel;
 	/* [rank]: does it get a part of the merge, and may it have runs? */
 	bool sorts[RANK_NODES_MAX], keeps[RANK_NODES_MAX];
-	unsigned keeper_count; /* ranks that may have runs */
+	unsigned keeper_count;		 /* ranks that may have runs */
+	uint16_t keeper[RANK_NODES_MAX]; /* cluster_keepers_choose() */
 	/* [rank], and one more: where each rank's input begins in the whole. */
 	uint64_t input_begin[RANK_NODES_MAX + 1];
 	/* [rank], owned: before cluster_runs_cut(), the parts of the whole
@@ -78,23 +83,17 @@ struct cluster_runs {
 /* *runs_max: so many runs each rank may have in the merge of all. */
 int cluster_runs_tell_limits(struct cluster_runs *runs,
 			     const struct external_rank_limits *own,
-			     unsigned *runs_max, struct failure *failure);
+			     unsigned *runs_max);
 
 /* How many runs a rank may have in that merge. */
 unsigned cluster_runs_max(const struct cluster_runs *runs, unsigned node);
 
 /* Our runs have been made, and are in the index. */
-int cluster_runs_cut(struct cluster_runs *runs, const struct run_index *index,
-		     struct failure *failure);
-int cluster_runs_tell_parts(struct cluster_runs *runs,
-			    const struct run_index *index,
-			    struct failure *failure);
+int cluster_runs_cut(struct cluster_runs *runs);
+int cluster_runs_tell_parts(struct cluster_runs *runs);
 
 /* The merge of our part has been planned. */
-int cluster_runs_tell_wants(struct cluster_runs *runs,
-			    const struct run_index *index,
-			    const struct merge_plan *merge,
-			    struct failure *failure);
+int cluster_runs_tell_wants(struct cluster_runs *runs);
 
 /* The number of a rank's run over all ranks: its place in runs->part. */
 static inline uint32_t cluster_runs_number(const struct cluster_runs *runs,
@@ -105,9 +104,10 @@ static inline uint32_t cluster_runs_number(const struct cluster_runs *runs,
 
 /* Our threads are at work: return a failure of theirs at once, or pause
  * (cluster_progress.h). */
-int cluster_check_and_pause(const struct external_rank *rank,
-			    struct cluster_progress *progress,
-			    struct failure *failure);
+int cluster_runs_pause(const struct cluster_runs *runs);
+
+/* Does the rank have records that another one keeps? */
+bool cluster_runs_gives(const struct cluster_runs *runs, unsigned node);
 
 /* Records of all ranks' runs. */
 uint64_t cluster_runs_whole(const struct cluster_runs *runs);
