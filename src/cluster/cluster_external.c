@@ -20,7 +20,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "cluster/agreement/cluster_link.h"
@@ -32,9 +31,6 @@
 #include "cluster/external/cluster_runs.h"
 #include "exchange/exchange_buffers.h"
 #include "external/external_rank.h"
-
-/* From one look at threads that are ending to the next. */
-#define PAUSE_NS 500000
 
 struct joint_sort {
 	struct cluster *cluster;
@@ -55,7 +51,7 @@ struct joint_sort {
 	/* What even and odd waves have brought: [run_count of the part], owned.
 	 */
 	const uint8_t **received[2];
-	struct cluster_wave_result waves[EXTERNAL_PASSES];
+	struct cluster_pass *passes; /* of this rank, in the result */
 	/* [rank]: records that each will write. */
 	uint64_t shares[RANK_NODES_MAX];
 };
@@ -115,7 +111,7 @@ static int make_runs(struct joint_sort *joint)
 		error = cluster_divide(&joint->division, &joint->runs);
 	else
 		error = cluster_keep_run(&joint->runs,
-					 &joint->waves[EXTERNAL_RUNS]);
+					 &joint->passes[EXTERNAL_RUNS]);
 	return error ? error : wait_until_done(joint);
 }
 
@@ -247,17 +243,17 @@ static void fill_wave(struct joint_sort *joint, uint32_t wave)
 		joint->buffers.own[i] = messages[i].bytes;
 		joint->buffers.own_bytes[i] =
 			i == joint->own ? 0 : messages[i].byte_count;
-		joint->waves[EXTERNAL_OUTPUT].sent_bytes +=
+		joint->passes[EXTERNAL_OUTPUT].sent_bytes +=
 			joint->buffers.own_bytes[i];
-		joint->waves[EXTERNAL_OUTPUT].received_bytes +=
+		joint->passes[EXTERNAL_OUTPUT].received_bytes +=
 			joint->expected_bytes[i];
 	}
 }
 
 static int exchange_wave(struct joint_sort *joint, uint32_t wave)
 {
-	struct cluster_wave_result *result = &joint->waves[EXTERNAL_OUTPUT];
-	uint64_t before = result->sent_bytes + result->received_bytes;
+	const struct cluster_pass *pass = &joint->passes[EXTERNAL_OUTPUT];
+	uint64_t before = pass->sent_bytes + pass->received_bytes;
 	int error;
 
 	stage_wait(&joint->rank->clock, STAGE_FOR_WAVE);
@@ -276,7 +272,7 @@ static int exchange_wave(struct joint_sort *joint, uint32_t wave)
 	if (error == 0)
 		error = exchange_finish(joint->exchange, joint->failure);
 	stage_unit(&joint->rank->clock, STAGE_EXCHANGE,
-		   result->sent_bytes + result->received_bytes - before);
+		   pass->sent_bytes + pass->received_bytes - before);
 	cluster_progress_tell(&joint->progress, clock_now_ns());
 	return error;
 }
@@ -436,17 +432,6 @@ static int end_output(struct joint_sort *joint, uint64_t written)
 			   written, share);
 }
 
-/* The others are told at once: our threads may take a while to end. */
-static void stop(struct joint_sort *joint)
-{
-	const struct timespec pause = { .tv_nsec = PAUSE_NS };
-
-	exchange_fail(joint->exchange, joint->failure);
-	external_rank_stop(joint->rank, joint->failure);
-	while (external_rank_is_busy(joint->rank))
-		nanosleep(&pause, NULL);
-}
-
 static void close_all(struct joint_sort *joint)
 {
 	external_rank_close(joint->rank);
@@ -477,8 +462,8 @@ static int end(struct joint_sort *joint)
 
 	if (error)
 		return error;
-	cluster_passes_fill(result->passes.of[joint->own], &result->external,
-			    joint->waves, result->sort.threads);
+	cluster_passes_fill(joint->passes, &result->external,
+			    result->sort.threads);
 	/* It ends when the slowest rank has come to it. */
 	error = cluster_passes_tell(&result->passes, &joint->cluster->rank,
 				    joint->exchange, joint->failure);
@@ -496,9 +481,12 @@ static int run(struct joint_sort *joint)
 	joint->runs.self = joint->rank;
 	joint->runs.bytes_max = told_bytes_max(joint);
 	error = sort(joint);
-	if (error)
-		stop(joint);
-	return error ? error : end(joint);
+	if (error == 0)
+		return end(joint);
+	/* The others are told at once: our threads may take a while to end. */
+	exchange_fail(joint->exchange, joint->failure);
+	external_rank_stop(joint->rank, joint->failure);
+	return error;
 }
 
 /* The ranks of one machine share its CPUs. */
@@ -594,6 +582,8 @@ int cluster_sort_externally(struct cluster *cluster)
 	joint->failure = cluster->failure;
 	joint->own = cluster->rank.rank;
 	joint->count = cluster->rank.node_count;
+	joint->passes = cluster->result->passes.of[joint->own];
+	memset(joint->passes, 0, EXTERNAL_PASSES * sizeof(*joint->passes));
 	configure(joint);
 	begin_runs(joint);
 	error = learn_link(joint);

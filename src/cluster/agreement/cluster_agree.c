@@ -440,12 +440,12 @@ static int agree_by_reference(struct cluster_agreement *agreement,
 /* What a rank needs if each gets an equal share; no memory suffices for more
  * records than a plan numbers.  Numbers of records and bytes are bounded: see
  * check_input(). */
-static uint64_t needed_bytes(const struct cluster_agreement *agreement,
-			     const struct cluster_hello *hello,
-			     unsigned node_count)
+static uint64_t needed_bytes(const struct cluster_hello *hello,
+			     uint64_t whole_count, unsigned node_count,
+			     bool by_reference)
 {
-	uint64_t share = agreement->whole_count / node_count;
-	uint64_t received = agreement->by_reference ? 0 : hello->shape.size;
+	uint64_t share = whole_count / node_count;
+	uint64_t received = by_reference ? 0 : hello->shape.size;
 
 	share += SHARE_MARGIN(share);
 	if (MAX(hello->record_count, share) > PLAN_RECORDS_MAX)
@@ -462,11 +462,7 @@ static uint64_t needed_bytes(const struct cluster_agreement *agreement,
 uint64_t cluster_needed_bytes(const struct cluster_hello *hello,
 			      uint64_t whole_count, unsigned node_count)
 {
-	const struct cluster_agreement agreement = {
-		.whole_count = whole_count,
-	};
-
-	return needed_bytes(&agreement, hello, node_count);
+	return needed_bytes(hello, whole_count, node_count, false);
 }
 
 int cluster_check_roles(const struct cluster_hello *hellos, unsigned node_count,
@@ -502,7 +498,8 @@ static bool is_too_large(const struct cluster_agreement *agreement,
 {
 	for (unsigned i = 0; i < node_count && node_count > 1; i++)
 		if (hellos[i].memory_bytes > 0 &&
-		    needed_bytes(agreement, &hellos[i], node_count) >
+		    needed_bytes(&hellos[i], agreement->whole_count, node_count,
+				 agreement->by_reference) >
 			    hellos[i].memory_bytes)
 			return true;
 	return false;

@@ -27,24 +27,17 @@ static enum external_limit find_limit(const struct external_pass_result *pass,
 						   : EXTERNAL_CPU;
 }
 
-void cluster_passes_fill(
-	struct cluster_pass passes[EXTERNAL_PASSES],
-	const struct external_result *result,
-	const struct cluster_wave_result waves[EXTERNAL_PASSES],
-	unsigned threads)
+void cluster_passes_fill(struct cluster_pass passes[EXTERNAL_PASSES],
+			 const struct external_result *result, unsigned threads)
 {
 	for (unsigned p = 0; p < EXTERNAL_PASSES; p++) {
 		const struct external_pass_result *pass = &result->passes[p];
 
-		passes[p] = (struct cluster_pass){
-			.ns = pass->ns,
-			.predicted_ns = result->forecast.passes[p].ns,
-			.read_bytes = pass->read_bytes,
-			.written_bytes = pass->written_bytes,
-			.sent_bytes = waves[p].sent_bytes,
-			.received_bytes = waves[p].received_bytes,
-			.limit = find_limit(pass, threads),
-		};
+		passes[p].ns = pass->ns;
+		passes[p].predicted_ns = result->forecast.passes[p].ns;
+		passes[p].read_bytes = pass->read_bytes;
+		passes[p].written_bytes = pass->written_bytes;
+		passes[p].limit = find_limit(pass, threads);
 	}
 }
 

@@ -15,6 +15,7 @@ struct cluster_pass {
 	/* What went from and to this rank's disks, also blocks read for other
 	 * ranks. */
 	uint64_t read_bytes, written_bytes;
+	/* In waves: of blocks only, or batches. */
 	uint64_t sent_bytes, received_bytes;
 	uint64_t limit; /* enum external_limit, as measured */
 };
@@ -23,19 +24,10 @@ struct cluster_passes {
 	struct cluster_pass of[RANK_NODES_MAX][EXTERNAL_PASSES];
 };
 
-/* What the exchange has sent and received in a pass: blocks only, or batches.
- */
-struct cluster_wave_result {
-	uint64_t sent_bytes, received_bytes;
-};
-
-/* The row of this rank, of whose waves the first pass had some if ranks give
- * their runs away. */
-void cluster_passes_fill(
-	struct cluster_pass passes[EXTERNAL_PASSES],
-	const struct external_result *result,
-	const struct cluster_wave_result waves[EXTERNAL_PASSES],
-	unsigned threads);
+/* Complete the row of this rank, which has sent_bytes and received_bytes. */
+void cluster_passes_fill(struct cluster_pass passes[EXTERNAL_PASSES],
+			 const struct external_result *result,
+			 unsigned threads);
 
 /* All ranks tell theirs: a collective.  0 or -errno with *failure filled. */
 int cluster_passes_tell(struct cluster_passes *all, const struct rank *rank,

@@ -13,7 +13,7 @@
 
 struct keeping {
 	const struct cluster_runs *runs; /* with the limits */
-	struct cluster_wave_result *result;
+	struct cluster_pass *pass;
 	/* Which ranks the rank's givers are, in rank order. */
 	uint16_t giver[RANK_NODES_MAX];
 	unsigned giver_count;
@@ -254,7 +254,7 @@ static int take_messages(struct keeping *keep)
 
 	for (unsigned i = 0; i < keep->giver_count; i++) {
 		bytes[i] = keep->received_bytes[keep->giver[i]];
-		keep->result->received_bytes +=
+		keep->pass->received_bytes +=
 			bytes[i] - MIN(bytes[i], KEPT_RUNS_HEAD_BYTES);
 	}
 	if (kept_runs_take(keep->kept, keep->wave, bytes, &bad) == 0)
@@ -267,8 +267,7 @@ static int take_messages(struct keeping *keep)
 static void end_slice(struct keeping *keep)
 {
 	keep->sent_records += keep->slice_records;
-	keep->result->sent_bytes +=
-		keep->slice_records * keep->runs->shape->size;
+	keep->pass->sent_bytes += keep->slice_records * keep->runs->shape->size;
 	if (keep->slice_records == 0 ||
 	    keep->sent_records < keep->given->batch->record_count)
 		return;
@@ -287,8 +286,8 @@ static int exchange_wave(struct keeping *keep)
 		.place = place,
 	};
 	const struct cluster_runs *runs = keep->runs;
-	struct cluster_wave_result *result = keep->result;
-	uint64_t before = result->sent_bytes + result->received_bytes;
+	const struct cluster_pass *pass = keep->pass;
+	uint64_t before = pass->sent_bytes + pass->received_bytes;
 	int error;
 
 	stage_wait(&runs->self->clock, STAGE_FOR_WAVE);
@@ -304,7 +303,7 @@ static int exchange_wave(struct keeping *keep)
 	if (error == 0 && keep->given)
 		end_slice(keep);
 	stage_unit(&runs->self->clock, STAGE_EXCHANGE,
-		   result->sent_bytes + result->received_bytes - before);
+		   pass->sent_bytes + pass->received_bytes - before);
 	cluster_progress_tell(runs->progress, clock_now_ns());
 	return error;
 }
@@ -389,12 +388,11 @@ static int end(struct keeping *keep)
 	return error;
 }
 
-int cluster_keep_run(const struct cluster_runs *runs,
-		     struct cluster_wave_result *result)
+int cluster_keep_run(const struct cluster_runs *runs, struct cluster_pass *pass)
 {
 	struct keeping keep = {
 		.runs = runs,
-		.result = result,
+		.pass = pass,
 		.idle_since_ns = clock_now_ns(),
 	};
 	int error;

@@ -26,8 +26,9 @@
 int cluster_keep_check(const struct cluster_runs *runs);
 
 /* The first pass has begun: take part in all of its waves; none, if all ranks
- * that have records keep them.  0 or -errno with *runs->failure filled. */
+ * that have records keep them.  What goes and comes is added to *pass.  0 or
+ * -errno with *runs->failure filled. */
 int cluster_keep_run(const struct cluster_runs *runs,
-		     struct cluster_wave_result *result);
+		     struct cluster_pass *pass);
 
 #endif /* CLUSTER_KEEP_H */
