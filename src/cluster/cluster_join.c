@@ -321,11 +321,11 @@ static struct exchange *open_exchange(struct cluster *cluster,
 		.hello = bytes,
 		.hello_bytes = hello ? sizeof(bytes) : 0,
 		.lane = &cluster->trace.lanes[0],
+		.spins = (uint64_t)cluster->rank.machine_count *
+				 cluster->pool.worker_count <=
+			 cluster->machine_cpus,
 	};
 
-	options.spins = (uint64_t)cluster->rank.machine_count *
-				cluster->pool.worker_count <=
-			cluster->machine_cpus;
 	place_buffers(cluster, &options);
 	if (hello)
 		cluster_hello_encode(hello, bytes);

@@ -209,10 +209,13 @@ int cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
 
 /* --- agreeing ------------------------------------------------------------- */
 
-struct peer {
-	unsigned rank;
-	const char *name;
-	const struct cluster_hello *hello;
+/* What all ranks have told, and what they conclude from it. */
+struct meeting {
+	const struct cluster_hello *hellos; /* [node_count] */
+	const char *const *names;
+	unsigned node_count, own;
+	struct cluster_agreement *agreement;
+	struct failure *failure;
 };
 
 static bool has(const struct cluster_hello *hello, enum cluster_role role)
@@ -222,35 +225,38 @@ static bool has(const struct cluster_hello *hello, enum cluster_role role)
 
 /* Outputs would replace each other; and the records of an input that two ranks
  * read would all be there twice. */
-static int compare_places(const struct peer *peer, const struct peer *own,
-			  struct failure *failure)
+static int compare_places(const struct meeting *all, unsigned rank)
 {
-	if (peer->rank == own->rank)
+	const struct cluster_hello *theirs = &all->hellos[rank];
+	const struct cluster_hello *ours = &all->hellos[all->own];
+
+	if (rank == all->own)
 		return 0;
-	if (own->hello->output_place != 0 &&
-	    peer->hello->output_place == own->hello->output_place)
-		return failure_set(failure, EXIT_USAGE, NULL, 0,
+	if (ours->output_place != 0 &&
+	    theirs->output_place == ours->output_place)
+		return failure_set(all->failure, EXIT_USAGE, NULL, 0,
 				   "rank %u (%.80s) writes the same output "
 				   "file as rank %u: %s",
-				   peer->rank, peer->name, own->rank,
-				   own->hello->gather_files > 0
+				   rank, all->names[rank], all->own,
+				   ours->gather_files > 0
 					   ? "all ranks name the files in one "
 					     "order"
 					   : "%r in its name is the rank");
-	if (own->hello->input_place != 0 &&
-	    peer->hello->input_place == own->hello->input_place)
-		return failure_set(failure, EXIT_USAGE, NULL, 0,
+	if (ours->input_place != 0 && theirs->input_place == ours->input_place)
+		return failure_set(all->failure, EXIT_USAGE, NULL, 0,
 				   "rank %u (%.80s) reads the same input file "
 				   "as rank %u: --shared-input divides it; %%r "
 				   "in its name is the rank",
-				   peer->rank, peer->name, own->rank);
+				   rank, all->names[rank], all->own);
 	return 0;
 }
 
-static int compare(const struct peer *peer, const struct peer *own,
-		   struct failure *failure)
+static int compare(const struct meeting *all, unsigned rank)
 {
-	const struct cluster_hello *theirs = peer->hello, *ours = own->hello;
+	const struct cluster_hello *theirs = &all->hellos[rank];
+	const struct cluster_hello *ours = &all->hellos[all->own];
+	uint32_t their_size = theirs->shape.size - widened_bytes(theirs);
+	uint32_t our_size = ours->shape.size - widened_bytes(ours);
 	const struct {
 		const char *option;
 		bool is_same;
@@ -275,33 +281,30 @@ static int compare(const struct peer *peer, const struct peer *own,
 		{ "gather", theirs->gather_files == ours->gather_files },
 	};
 
-	if (theirs->shape.size - widened_bytes(theirs) !=
-	    ours->shape.size - widened_bytes(ours))
-		return failure_set(failure, EXIT_USAGE, NULL, 0,
+	if (their_size != our_size)
+		return failure_set(all->failure, EXIT_USAGE, NULL, 0,
 				   "rank %u (%.80s) has a record size of %u, "
 				   "rank %u of %u",
-				   peer->rank, peer->name,
-				   theirs->shape.size - widened_bytes(theirs),
-				   own->rank,
-				   ours->shape.size - widened_bytes(ours));
+				   rank, all->names[rank], their_size, all->own,
+				   our_size);
 	for (unsigned i = 0; i < ARRAY_LEN(options); i++)
 		if (!options[i].is_same)
-			return failure_set(failure, EXIT_USAGE, NULL, 0,
+			return failure_set(all->failure, EXIT_USAGE, NULL, 0,
 					   "rank %u (%.80s) has another --%s "
 					   "than rank %u",
-					   peer->rank, peer->name,
-					   options[i].option, own->rank);
+					   rank, all->names[rank],
+					   options[i].option, all->own);
 	/* A rank that does not read has opened nothing; cluster_check_roles()
 	 * has a word for that. */
 	if (has(theirs, CLUSTER_ROLE_READ) && has(ours, CLUSTER_ROLE_READ) &&
 	    theirs->shared_records != ours->shared_records)
 		return failure_set(
-			failure, EXIT_USAGE, NULL, 0,
+			all->failure, EXIT_USAGE, NULL, 0,
 			"rank %u (%.80s) finds %" PRIu64
 			" records in the shared input, rank %u %" PRIu64,
-			peer->rank, peer->name, theirs->shared_records,
-			own->rank, ours->shared_records);
-	return compare_places(peer, own, failure);
+			rank, all->names[rank], theirs->shared_records,
+			all->own, ours->shared_records);
+	return compare_places(all, rank);
 }
 
 /* Fewer slots are free between two files of an input than two pages have bytes,
@@ -325,45 +328,44 @@ static bool kind_is_good(const struct cluster_hello *hello)
 }
 
 /* A rank has its part of a shared input at first. */
-static bool part_is_good(const struct peer *peer, unsigned node_count)
+static bool part_is_good(const struct meeting *all, unsigned rank)
 {
-	uint64_t whole = peer->hello->shared_records;
+	uint64_t whole = all->hellos[rank].shared_records;
+	unsigned count = all->node_count;
 
 	return whole == CLUSTER_NOT_SHARED ||
-	       peer->hello->record_count ==
-		       input_division_begin(whole, peer->rank + 1, node_count) -
-			       input_division_begin(whole, peer->rank,
-						    node_count);
+	       all->hellos[rank].record_count ==
+		       input_division_begin(whole, rank + 1, count) -
+			       input_division_begin(whole, rank, count);
 }
 
-static int refuse_records(const struct peer *peer, unsigned own,
-			  const char *where, struct failure *failure)
+static int refuse_records(const struct meeting *all, unsigned rank,
+			  const char *where)
 {
 	return failure_set(
-		failure, peer->rank == own ? EXIT_RESOURCES : EXIT_PEER, NULL,
-		0,
+		all->failure, rank == all->own ? EXIT_RESOURCES : EXIT_PEER,
+		NULL, 0,
 		"rank %u (%.80s) has %" PRIu64
 		" records, which are too many %s",
-		peer->rank, peer->name, peer->hello->record_count, where);
+		rank, all->names[rank], all->hellos[rank].record_count, where);
 }
 
 /* Is it possible what a rank says of its input?  The caller has compared its
  * shape with ours. */
-static int check_input(const struct peer *peer, unsigned own,
-		       unsigned node_count, struct failure *failure)
+static int check_input(const struct meeting *all, unsigned rank)
 {
-	const struct cluster_hello *hello = peer->hello;
+	const struct cluster_hello *hello = &all->hellos[rank];
 
 	if (hello->record_count > CLUSTER_INPUT_BYTES_MAX / hello->shape.size)
-		return refuse_records(peer, own, "for one node", failure);
+		return refuse_records(all, rank, "for one node");
 	if (!slots_are_good(hello) || !kind_is_good(hello) ||
-	    !part_is_good(peer, node_count) ||
+	    !part_is_good(all, rank) ||
 	    (hello->record_count > 0 && !has(hello, CLUSTER_ROLE_READ)))
 		return failure_set(
-			failure, EXIT_PEER, NULL, 0,
+			all->failure, EXIT_PEER, NULL, 0,
 			"rank %u (%.80s) sent impossible numbers of its "
 			"input: " EXCHANGE_FAULTY,
-			peer->rank, peer->name);
+			rank, all->names[rank]);
 	return 0;
 }
 
@@ -403,23 +405,19 @@ static unsigned find_unmappable(const struct cluster_hello *hellos,
 	return node_count;
 }
 
-static int agree_by_reference(struct cluster_agreement *agreement,
-			      const struct cluster_hello *hellos,
-			      unsigned node_count, const char *const *names,
-			      struct failure *failure)
+static int agree_by_reference(const struct meeting *all)
 {
-	unsigned node = find_unmappable(hellos, node_count);
+	unsigned node = find_unmappable(all->hellos, all->node_count);
+	uint64_t wanted = all->hellos[0].by_reference;
 
-	agreement->by_reference =
-		hellos[0].by_reference != CLUSTER_BY_REFERENCE_NO &&
-		node == node_count;
-	if (agreement->by_reference ||
-	    hellos[0].by_reference != CLUSTER_BY_REFERENCE_YES)
+	all->agreement->by_reference =
+		wanted != CLUSTER_BY_REFERENCE_NO && node == all->node_count;
+	if (all->agreement->by_reference || wanted != CLUSTER_BY_REFERENCE_YES)
 		return 0;
-	return failure_set(failure, EXIT_USAGE, NULL, 0,
+	return failure_set(all->failure, EXIT_USAGE, NULL, 0,
 			   "--by-reference=yes: rank %u (%.80s) has no mapped "
 			   "file on this machine as its input",
-			   node, names[node]);
+			   node, all->names[node]);
 }
 
 /* A sort in memory takes so many bytes for a record that a rank has, and for
@@ -492,15 +490,15 @@ int cluster_check_roles(const struct cluster_hello *hellos, unsigned node_count,
 	return 0;
 }
 
-static bool is_too_large(const struct cluster_agreement *agreement,
-			 const struct cluster_hello *hellos,
-			 unsigned node_count)
+static bool is_too_large(const struct meeting *all)
 {
-	for (unsigned i = 0; i < node_count && node_count > 1; i++)
-		if (hellos[i].memory_bytes > 0 &&
-		    needed_bytes(&hellos[i], agreement->whole_count, node_count,
-				 agreement->by_reference) >
-			    hellos[i].memory_bytes)
+	unsigned count = all->node_count;
+
+	for (unsigned i = 0; i < count && count > 1; i++)
+		if (all->hellos[i].memory_bytes > 0 &&
+		    needed_bytes(&all->hellos[i], all->agreement->whole_count,
+				 count, all->agreement->by_reference) >
+			    all->hellos[i].memory_bytes)
 			return true;
 	return false;
 }
@@ -508,31 +506,29 @@ static bool is_too_large(const struct cluster_agreement *agreement,
 /* Each file has a rank.  Beyond memory a rank learns how many records it keeps
  * only when it has written them, and the next one's place in the file follows
  * from that, as does how many of them are the first of all. */
-static int check_gathered(const struct cluster_agreement *agreement,
-			  const struct cluster_hello *hellos,
-			  unsigned node_count, const struct cluster_hello *own,
-			  struct failure *failure)
+static int check_gathered(const struct meeting *all)
 {
+	const struct cluster_hello *own = &all->hellos[all->own];
 	unsigned sorters = 0;
 
-	for (unsigned i = 0; i < node_count; i++)
-		sorters += has(&hellos[i], CLUSTER_ROLE_SORT);
+	for (unsigned i = 0; i < all->node_count; i++)
+		sorters += has(&all->hellos[i], CLUSTER_ROLE_SORT);
 	if (own->gather_files > sorters)
-		return failure_set(failure, EXIT_USAGE, "--gather", 0,
+		return failure_set(all->failure, EXIT_USAGE, "--gather", 0,
 				   "%" PRIu64
 				   " files are more than the ranks that "
 				   "sort, %u",
 				   own->gather_files, sorters);
-	if (!own->unique || !agreement->is_external)
+	if (!own->unique || !all->agreement->is_external)
 		return 0;
 	if (own->head_records > 0)
-		return failure_set(failure, EXIT_USAGE, "--head", 0,
+		return failure_set(all->failure, EXIT_USAGE, "--head", 0,
 				   "this is sorted beyond memory, where ranks "
 				   "do not count what --unique leaves: sort "
 				   "with one of both");
 	if (own->gather_files == 0)
 		return 0;
-	return failure_set(failure, EXIT_USAGE, "--gather", 0,
+	return failure_set(all->failure, EXIT_USAGE, "--gather", 0,
 			   "this is sorted beyond memory, where --unique does "
 			   "not go into one file: write parts, or sort without "
 			   "--unique");
@@ -541,17 +537,11 @@ static int check_gathered(const struct cluster_agreement *agreement,
 /* All ranks sort in memory, though one of them has more records than that
  * takes: it is alone, or it has not told of its memory, as only a rank with
  * little input does. */
-static int check_plans(const struct cluster_hello *hellos, unsigned node_count,
-		       unsigned own, const char *const *names,
-		       struct failure *failure)
+static int check_plans(const struct meeting *all)
 {
-	for (unsigned i = 0; i < node_count; i++) {
-		const struct peer peer = { i, names[i], &hellos[i] };
-
-		if (hellos[i].record_count > PLAN_RECORDS_MAX)
-			return refuse_records(&peer, own,
-					      "for a sort in memory", failure);
-	}
+	for (unsigned i = 0; i < all->node_count; i++)
+		if (all->hellos[i].record_count > PLAN_RECORDS_MAX)
+			return refuse_records(all, i, "for a sort in memory");
 	return 0;
 }
 
@@ -571,7 +561,14 @@ int cluster_agree(struct cluster_agreement *agreement,
 		  unsigned own, const char *const *names,
 		  struct failure *failure)
 {
-	const struct peer self = { own, names[own], &hellos[own] };
+	const struct meeting all = {
+		.hellos = hellos,
+		.names = names,
+		.node_count = node_count,
+		.own = own,
+		.agreement = agreement,
+		.failure = failure,
+	};
 	uint64_t wanted = hellos[own].wanted;
 	struct widening widening;
 	bool is_uniform, is_plain;
@@ -579,11 +576,10 @@ int cluster_agree(struct cluster_agreement *agreement,
 	assert(node_count > 0);
 	*agreement = (struct cluster_agreement){ .traces = hellos[0].traces };
 	for (unsigned i = 0; i < node_count; i++) {
-		const struct peer peer = { i, names[i], &hellos[i] };
-		int error = compare(&peer, &self, failure);
+		int error = compare(&all, i);
 
 		if (error == 0)
-			error = check_input(&peer, own, node_count, failure);
+			error = check_input(&all, i);
 		if (error)
 			return error;
 		agreement->whole_count += hellos[i].record_count;
@@ -599,8 +595,7 @@ int cluster_agree(struct cluster_agreement *agreement,
 				   "rank: leave out --nodes or --cluster");
 	if (widening_check(&widening, agreement->whole_count, failure) < 0 ||
 	    cluster_check_roles(hellos, node_count, &is_plain, failure) < 0 ||
-	    agree_by_reference(agreement, hellos, node_count, names, failure) <
-		    0)
+	    agree_by_reference(&all) < 0)
 		return -EINVAL;
 	/* Records are widened where they are brought into memory one by one.
 	 * A shared input is for sorts beyond memory, too; but without records
@@ -609,11 +604,9 @@ int cluster_agree(struct cluster_agreement *agreement,
 		!is_plain || widening.bytes > 0 ||
 		(node_count > 1 && agreement->whole_count > 0 &&
 		 hellos[own].shared_records != CLUSTER_NOT_SHARED) ||
-		is_too_large(agreement, hellos, node_count);
-	if (check_gathered(agreement, hellos, node_count, &hellos[own],
-			   failure) < 0 ||
-	    (!agreement->is_external &&
-	     check_plans(hellos, node_count, own, names, failure) < 0))
+		is_too_large(&all);
+	if (check_gathered(&all) < 0 ||
+	    (!agreement->is_external && check_plans(&all) < 0))
 		return -EINVAL;
 	agreement->kind = static_kind(hellos, node_count, &is_uniform);
 	agreement->may_sample = wanted == SPLITTERS_AUTO;
