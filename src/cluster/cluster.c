@@ -460,7 +460,8 @@ int cluster_run_in(struct cluster *cluster, const struct sorter_config *config,
 /* What malloc() gave. */
 static void free_small(struct cluster *cluster)
 {
-	cluster_sample_free(&cluster->sample);
+	free(cluster->sample.common_key);
+	free(cluster->sample.counts);
 	if (cluster->send.targets)
 		free(cluster->send.targets[0].head);
 	free(cluster->receive.discard_buffer);

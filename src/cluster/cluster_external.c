@@ -314,8 +314,10 @@ static uint64_t next_lead(const struct joint_sort *joint, const uint64_t *told,
  * other blocks, but for what the next rank has of these. */
 static int read_shares(struct joint_sort *joint, const uint64_t *told)
 {
-	uint64_t whole = cluster_runs_whole(&joint->runs), sum = 0;
+	uint64_t whole = 0, sum = 0;
 
+	for (unsigned i = 0; i < joint->count; i++)
+		whole += joint->runs.record_count[i];
 	for (unsigned i = 0; i < joint->count; i++) {
 		uint64_t lead = told[2 * i], others = told[2 * i + 1];
 		uint64_t next =

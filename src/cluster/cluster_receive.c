@@ -618,14 +618,6 @@ static int prepare(void *context, const uint64_t *receive_bytes,
 	return 0;
 }
 
-static void read_message(void *context, unsigned node, uint64_t offset,
-			 uint8_t *bytes, size_t byte_count)
-{
-	const struct cluster *cluster = context;
-
-	cluster_send_read(cluster, node, offset, bytes, byte_count);
-}
-
 static uint8_t *place(void *context, unsigned node, uint64_t offset,
 		      size_t *room)
 {
@@ -826,7 +818,7 @@ int cluster_exchange(struct cluster *cluster)
 	struct exchange_collective collective = {
 		.context = cluster,
 		.send_bytes = cluster->send.send_bytes,
-		.read = read_message,
+		.read = cluster_send_read,
 		.length = length_of,
 		.prepare = prepare,
 		.place = place,

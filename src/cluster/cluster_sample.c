@@ -170,11 +170,3 @@ int cluster_sample_cuts(struct cluster *cluster)
 	free(own);
 	return error;
 }
-
-void cluster_sample_free(struct cluster_sample *sample)
-{
-	free(sample->common_key);
-	free(sample->counts);
-	sample->common_key = NULL;
-	sample->counts = NULL;
-}

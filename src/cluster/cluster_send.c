@@ -220,9 +220,10 @@ void cluster_send_read_records(const struct cluster *cluster, unsigned node,
 		     (uint32_t)(offset % record_size), send->index_mask);
 }
 
-void cluster_send_read(const struct cluster *cluster, unsigned node,
-		       uint64_t offset, uint8_t *bytes, size_t byte_count)
+void cluster_send_read(void *context, unsigned node, uint64_t offset,
+		       uint8_t *bytes, size_t byte_count)
 {
+	const struct cluster *cluster = context;
 	const struct cluster_send *send = &cluster->send;
 	const struct cluster_target *target = &send->targets[node];
 	const uint64_t *entries = send->entries + target->first;

@@ -246,8 +246,6 @@ void cluster_free(struct cluster *cluster);
 int cluster_sample_splitters(struct cluster *cluster);
 /* All ranks: the same cuts for all, when our records are in bucket order. */
 int cluster_sample_cuts(struct cluster *cluster);
-/* Safe on a zeroed sample. */
-void cluster_sample_free(struct cluster_sample *sample);
 
 /* --- cluster_send.c --------------------------------------------------------
  */
@@ -261,8 +259,8 @@ int cluster_send_compact(struct cluster *cluster);
 /* Make the messages' heads and sizes, when the cuts are made. */
 int cluster_send_build_messages(struct cluster *cluster);
 /* Copy bytes of the message to a rank, for the exchange. */
-void cluster_send_read(const struct cluster *cluster, unsigned node,
-		       uint64_t offset, uint8_t *bytes, size_t byte_count);
+void cluster_send_read(void *cluster, unsigned node, uint64_t offset,
+		       uint8_t *bytes, size_t byte_count);
 /* Thread 0 works for long: other ranks may want to know that we are alive. */
 void cluster_serve(void *cluster);
 /* Copy bytes of the records that go to a rank. */

@@ -1,13 +1,9 @@
 /* cluster_progress.c - how far the ranks of a sort beyond memory have come */
 #include "cluster/collective/cluster_progress.h"
 
-#include <time.h>
-
 #include "base/base.h"
-#include "base/clock.h"
 
 #define TELL_NS 1000000000
-#define SLEEP_NS 500000
 #define MESSAGE_BYTES (8 * CLUSTER_PROGRESS_WORDS)
 
 void cluster_progress_note(void *context,
@@ -83,15 +79,4 @@ void cluster_progress_tell(struct cluster_progress *progress, uint64_t now_ns)
 	exchange_tell(progress->exchange, message, sizeof(message));
 	if (progress->rank->rank == 0)
 		show(progress);
-}
-
-int cluster_pause(struct cluster_progress *progress, struct failure *failure)
-{
-	const struct timespec sleep = { .tv_nsec = SLEEP_NS };
-	int error = exchange_serve(progress->exchange, failure);
-
-	cluster_progress_tell(progress, clock_now_ns());
-	if (error == 0)
-		nanosleep(&sleep, NULL);
-	return error;
 }

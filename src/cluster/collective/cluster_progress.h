@@ -44,11 +44,4 @@ void cluster_progress_note(void *context,
  * the first barrier. */
 void cluster_progress_tell(struct cluster_progress *progress, uint64_t now_ns);
 
-/* The same thread calls this while others of this rank work, which may take
- * minutes: it asks again and again whether they are done.  Answer the other
- * ranks, which give up a rank that does not answer; tell rank 0 how far we are;
- * and sleep for half a millisecond.  0; or -errno with *failure filled: another
- * rank has failed. */
-int cluster_pause(struct cluster_progress *progress, struct failure *failure);
-
 #endif /* CLUSTER_PROGRESS_H */

@@ -8,7 +8,9 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "base/format.h"
 #include "cluster/collective/cluster_allgather.h"
 #include "exchange/exchange_buffers.h"
@@ -23,12 +25,20 @@
 #define RUNS_MIN 2
 /* Length of a sample's head (write_sample()). */
 #define SAMPLE_HEAD_BYTES 12
+#define SLEEP_NS 500000
 
 int cluster_runs_pause(const struct cluster_runs *runs)
 {
+	const struct timespec sleep = { .tv_nsec = SLEEP_NS };
 	int error = external_rank_check(runs->self, runs->failure);
 
-	return error ? error : cluster_pause(runs->progress, runs->failure);
+	if (error)
+		return error;
+	error = exchange_serve(runs->exchange, runs->failure);
+	cluster_progress_tell(runs->progress, clock_now_ns());
+	if (error == 0)
+		nanosleep(&sleep, NULL);
+	return error;
 }
 
 bool cluster_runs_gives(const struct cluster_runs *runs, unsigned node)
@@ -575,15 +585,6 @@ int cluster_runs_tell_wants(struct cluster_runs *runs)
 }
 
 /* --- the end -------------------------------------------------------------- */
-
-uint64_t cluster_runs_whole(const struct cluster_runs *runs)
-{
-	uint64_t whole = 0;
-
-	for (unsigned i = 0; i < runs->rank->node_count; i++)
-		whole += runs->record_count[i];
-	return whole;
-}
 
 void cluster_runs_free(struct cluster_runs *runs)
 {

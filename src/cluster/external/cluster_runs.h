@@ -102,15 +102,14 @@ static inline uint32_t cluster_runs_number(const struct cluster_runs *runs,
 	return runs->numbers[runs->first_run[node] + run];
 }
 
-/* Our threads are at work: return a failure of theirs at once, or pause
- * (cluster_progress.h). */
+/* Our threads are at work, which may take minutes: the caller asks again and
+ * again whether they are done.  Return a failure of theirs at once; answer the
+ * other ranks, which give up a rank that does not answer; tell rank 0 how far
+ * we are; and sleep for half a millisecond. */
 int cluster_runs_pause(const struct cluster_runs *runs);
 
 /* Does the rank have records that another one keeps? */
 bool cluster_runs_gives(const struct cluster_runs *runs, unsigned node);
-
-/* Records of all ranks' runs. */
-uint64_t cluster_runs_whole(const struct cluster_runs *runs);
 
 /* Safe on a zeroed one. */
 void cluster_runs_free(struct cluster_runs *runs);
