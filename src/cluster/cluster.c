@@ -464,7 +464,6 @@ static void free_small(struct cluster *cluster)
 	free(cluster->sample.counts);
 	if (cluster->send.targets)
 		free(cluster->send.targets[0].head);
-	free(cluster->receive.discard_buffer);
 }
 
 void cluster_free(struct cluster *cluster)

@@ -87,13 +87,6 @@ static int wait_for_wave(struct joint_sort *joint, uint32_t read,
 
 /* --- before the waves ----------------------------------------------------- */
 
-/* The plan has memory for what others tell of their runs; keys that are spread
- * over the ranks in an uncommon way make more pieces than it expects. */
-static uint64_t told_bytes_max(const struct joint_sort *joint)
-{
-	return 2 * joint->rank->index_bytes + 4 * MIB;
-}
-
 static int make_runs(struct joint_sort *joint)
 {
 	struct external_rank_limits own;
@@ -481,7 +474,10 @@ static int run(struct joint_sort *joint)
 	if (error)
 		return error;
 	joint->runs.self = joint->rank;
-	joint->runs.bytes_max = told_bytes_max(joint);
+	/* The plan has memory for what others tell of their runs; keys that are
+	 * spread over the ranks in an uncommon way make more pieces than it
+	 * expects. */
+	joint->runs.bytes_max = 2 * joint->rank->index_bytes + 4 * MIB;
 	error = sort(joint);
 	if (error == 0)
 		return end(joint);

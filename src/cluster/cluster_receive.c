@@ -16,8 +16,6 @@
 #include "sort/partition.h"
 #include "sort/sort_setup.h"
 
-/* Larger than any datagram, so that each has room in it. */
-#define DISCARD_BYTES (64 * KIB)
 /* An oversized bucket, sorted by one call, keeps a rank silent: 100 million
  * entries a second, and a margin of ten. */
 #define OVERSIZED_ENTRIES_PER_MS 10000
@@ -566,18 +564,6 @@ static void add_up(struct cluster *cluster)
 	orderer_add_up(&cluster->orderer, &set);
 }
 
-/* Static shares would be too unequal. */
-static int begin_discarding(struct cluster *cluster, struct failure *failure)
-{
-	struct cluster_receive *receive = &cluster->receive;
-
-	receive->discards = true;
-	receive->discard_buffer = malloc(DISCARD_BYTES);
-	if (receive->discard_buffer)
-		return 0;
-	return failure_no_memory(failure);
-}
-
 static void order(void *context, unsigned worker)
 {
 	struct cluster *cluster = context;
@@ -598,12 +584,11 @@ static int prepare(void *context, const uint64_t *receive_bytes,
 	 */
 	if (knows_all(cluster)) {
 		error = count_shares(cluster, failure);
-		if (error == 0 && shares_are_skewed(cluster))
-			return begin_discarding(cluster, failure);
+		receive->discards = error == 0 && shares_are_skewed(cluster);
 	}
-	if (error == 0)
+	if (error == 0 && !receive->discards)
 		error = make_room(cluster, failure);
-	if (error)
+	if (error || receive->discards)
 		return error;
 	if (take_head(cluster, own))
 		return failure_set(failure, EXIT_WRONG, NULL, 0,
@@ -628,7 +613,7 @@ static uint8_t *place(void *context, unsigned node, uint64_t offset,
 	uint64_t before = source->head_bytes + source->table_bytes;
 
 	if (cluster->receive.discards) {
-		*room = DISCARD_BYTES;
+		*room = sizeof(cluster->receive.discard_buffer);
 		return cluster->receive.discard_buffer;
 	}
 	if (offset < before) {

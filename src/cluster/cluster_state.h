@@ -124,8 +124,9 @@ struct cluster_receive {
 	unsigned heads_missing; /* ranks whose heads have not arrived */
 	/* Static shares were too unequal: what arrives is thrown away. */
 	bool discards;
-	uint8_t *discard_buffer; /* owned */
-	bool orders;		 /* the workers have been told to order */
+	bool orders; /* the workers have been told to order */
+	/* Larger than any datagram, so that each has room in it. */
+	uint8_t discard_buffer[64 * KIB];
 
 	/* Written by cluster_join.c: [rank], of the cluster's memory. */
 	struct cluster_source *sources;

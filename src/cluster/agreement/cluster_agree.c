@@ -653,18 +653,13 @@ static unsigned next_keeper(const struct cluster_hello *hellos,
 	return k;
 }
 
-static unsigned first_keeper(const struct cluster_hello *hellos,
-			     unsigned node_count)
-{
-	return has(&hellos[0], CLUSTER_ROLE_KEEP)
-		       ? 0
-		       : next_keeper(hellos, node_count, 0);
-}
-
 void cluster_keepers_choose(const struct cluster_hello *hellos,
 			    unsigned node_count, uint16_t *keeper)
 {
-	unsigned k = first_keeper(hellos, node_count), keepers = 0;
+	unsigned k = has(&hellos[0], CLUSTER_ROLE_KEEP)
+			     ? 0
+			     : next_keeper(hellos, node_count, 0);
+	unsigned keepers = 0;
 	uint64_t kept[RANK_NODES_MAX], whole = 0;
 
 	for (unsigned i = 0; i < node_count; i++) {

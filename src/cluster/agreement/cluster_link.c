@@ -2,7 +2,7 @@
 #include "cluster/agreement/cluster_link.h"
 
 #include <assert.h>
-#include <stdlib.h>
+#include <stddef.h>
 
 #include "base/base.h"
 #include "base/clock.h"
@@ -13,8 +13,7 @@
 /* The shortest measurement: in less time the datagrams of one batch are too
  * large a part. */
 #define LONG_NS 50000000
-/* What arrives is discarded, into one buffer of this size. */
-#define DISCARD_BYTES (64 * KIB)
+
 /* A measurement. */
 struct probe {
 	uint64_t message_bytes; /* to each other rank */
@@ -23,7 +22,7 @@ struct probe {
 	/* When the first bytes had arrived, and how many these were. */
 	uint64_t begin_ns, begin_bytes;
 	uint64_t end_ns;
-	uint8_t *discard;
+	uint8_t discarded[64 * KIB]; /* what arrives */
 };
 
 static void read_nothing(void *context, unsigned node, uint64_t offset,
@@ -52,11 +51,11 @@ static int prepare(void *context, const uint64_t *receive_bytes,
 static uint8_t *place(void *context, unsigned node, uint64_t offset,
 		      size_t *room)
 {
-	const struct probe *probe = context;
+	struct probe *probe = context;
 
 	(void)node, (void)offset;
-	*room = DISCARD_BYTES;
-	return probe->discard;
+	*room = sizeof(probe->discarded);
+	return probe->discarded;
 }
 
 static void arrived(void *context, unsigned node, uint64_t prefix_bytes,
@@ -81,9 +80,7 @@ static int measure(const struct rank *rank, struct exchange *exchange,
 		   struct failure *failure)
 {
 	uint64_t send_bytes[RANK_NODES_MAX];
-	struct probe probe = {
-		.discard = malloc(DISCARD_BYTES),
-	};
+	struct probe probe;
 	const struct exchange_collective collective = {
 		.context = &probe,
 		.send_bytes = send_bytes,
@@ -95,16 +92,14 @@ static int measure(const struct rank *rank, struct exchange *exchange,
 	};
 	int error;
 
-	if (!probe.discard)
-		return failure_no_memory(failure);
 	assert(rank->node_count > 1);
+	memset(&probe, 0, offsetof(struct probe, discarded));
 	probe.message_bytes = bytes / (rank->node_count - 1);
 	for (unsigned i = 0; i < rank->node_count; i++)
 		send_bytes[i] = probe.message_bytes;
 	error = exchange_begin(exchange, &collective, failure);
 	if (error == 0)
 		error = exchange_finish(exchange, failure);
-	free(probe.discard);
 	*ns = probe.end_ns - probe.begin_ns;
 	*rate = (uint64_t)((double)(probe.arrived_bytes - probe.begin_bytes) *
 			   1e9 / (double)MAX(1, *ns));

@@ -30,23 +30,17 @@ struct keeping {
 
 /* --- before the pass ------------------------------------------------------ */
 
-/* Whole blocks, and enough of them that the slices of the giver's input are
- * few. */
-static bool takes_enough(const struct external_rank_limits *keeper,
-			 const struct cluster_hello *giver)
-{
-	return keeper->kept_records > 0 &&
-	       keeper->kept_records % keeper->block_records == 0 &&
-	       DIV_ROUND_UP(giver->record_count, keeper->kept_records) <=
-		       KEPT_RUNS_SLICES_MAX;
-}
-
+/* A slice has whole blocks, and enough of them that the slices of the giver's
+ * input are few. */
 static int check_slices(const struct cluster_runs *runs, unsigned giver)
 {
 	unsigned keeper = runs->keeper[giver];
 	const struct external_rank_limits *limits = &runs->limits[keeper];
+	uint64_t records = runs->hellos[giver].record_count;
 
-	if (takes_enough(limits, &runs->hellos[giver]))
+	if (limits->kept_records > 0 &&
+	    limits->kept_records % limits->block_records == 0 &&
+	    DIV_ROUND_UP(records, limits->kept_records) <= KEPT_RUNS_SLICES_MAX)
 		return 0;
 	return exchange_blame(runs->exchange, keeper, runs->failure,
 			      "takes %" PRIu64 " records at once of rank %u, "
