@@ -109,14 +109,11 @@ static int make_runs(struct joint_sort *joint)
 }
 
 /* Which parts of the input the runs of each rank must have. */
-static int set_parts(struct joint_sort *joint)
+static void set_parts(struct joint_sort *joint)
 {
 	const uint64_t *begin = joint->runs.input_begin;
-	struct run_spans *spans;
+	struct run_spans *spans = joint->runs.spans;
 
-	joint->runs.spans = spans = calloc(joint->count, sizeof(*spans));
-	if (!spans)
-		return failure_no_memory(joint->failure);
 	for (unsigned i = 0; i < joint->count; i++)
 		if (joint->config.ranks.shares_input) {
 			spans[i].part_count = input_division_parts(
@@ -129,7 +126,6 @@ static int set_parts(struct joint_sort *joint)
 				.record_count = begin[i + 1] - begin[i],
 			};
 		}
-	return 0;
 }
 
 /* Our merge, in pieces that no rank has more than its part of. */
@@ -212,7 +208,7 @@ static void expect_wave(struct joint_sort *joint, uint32_t wave)
 	for (unsigned i = 0; i < joint->count; i++) {
 		uint64_t begin = at;
 
-		for (uint32_t r = 0; r < joint->runs.run_count[i]; r++) {
+		for (uint32_t r = 0; r < joint->runs.spans[i].run_count; r++) {
 			uint32_t number =
 				cluster_runs_number(&joint->runs, i, r);
 
@@ -310,7 +306,7 @@ static int read_shares(struct joint_sort *joint, const uint64_t *told)
 	uint64_t whole = 0, sum = 0;
 
 	for (unsigned i = 0; i < joint->count; i++)
-		whole += joint->runs.record_count[i];
+		whole += joint->runs.spans[i].record_count;
 	for (unsigned i = 0; i < joint->count; i++) {
 		uint64_t lead = told[2 * i], others = told[2 * i + 1];
 		uint64_t next =
@@ -393,7 +389,7 @@ static int sort(struct joint_sort *joint)
 
 	cluster_add_ns(joint->cluster, CLUSTER_BUCKET_NS, &since_ns);
 	if (error == 0)
-		error = set_parts(joint);
+		set_parts(joint);
 	if (error == 0)
 		error = cluster_runs_cut(&joint->runs);
 	cluster_add_ns(joint->cluster, CLUSTER_SAMPLE_NS, &since_ns);

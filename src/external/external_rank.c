@@ -50,13 +50,19 @@ static void drive_runs(void *context, unsigned worker)
 	atomic_store_explicit(&rank->is_driving, false, memory_order_release);
 }
 
+static void start_pass(struct external_rank *rank, enum external_pass pass,
+		       thread_pool_fn *drive)
+{
+	stage_begin(&rank->clock, &rank->stages[pass], STAGE_EXCHANGE, NULL,
+		    clock_now_ns());
+	atomic_store_explicit(&rank->is_driving, true, memory_order_relaxed);
+	thread_pool_launch(&rank->driver, drive, rank);
+}
+
 void external_rank_start_runs(struct external_rank *rank, unsigned runs_max)
 {
-	stage_begin(&rank->clock, &rank->stages[EXTERNAL_RUNS], STAGE_EXCHANGE,
-		    NULL, clock_now_ns());
 	rank->runs_max = runs_max;
-	atomic_store_explicit(&rank->is_driving, true, memory_order_relaxed);
-	thread_pool_launch(&rank->driver, drive_runs, rank);
+	start_pass(rank, EXTERNAL_RUNS, drive_runs);
 }
 
 uint64_t external_rank_read_records(const struct external_rank *rank)
@@ -269,11 +275,8 @@ static void drive_merge(void *context, unsigned worker)
 
 void external_rank_start_merge(struct external_rank *rank)
 {
-	stage_begin(&rank->clock, &rank->stages[EXTERNAL_OUTPUT],
-		    STAGE_EXCHANGE, NULL, clock_now_ns());
 	external_begin_pass(rank->external, EXTERNAL_OUTPUT);
-	atomic_store_explicit(&rank->is_driving, true, memory_order_relaxed);
-	thread_pool_launch(&rank->driver, drive_merge, rank);
+	start_pass(rank, EXTERNAL_OUTPUT, drive_merge);
 }
 
 void external_rank_give(struct external_rank *rank, uint32_t wave,

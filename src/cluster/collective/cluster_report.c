@@ -5,7 +5,6 @@
 #include "cluster/collective/cluster_report.h"
 
 #include "base/base.h"
-#include "exchange/exchange.h"
 
 static const char *const names[CLUSTER_FIGURES] = {
 	[CLUSTER_RECORDS_IN] = "records_in",
@@ -41,16 +40,6 @@ static const char *const names[CLUSTER_FIGURES] = {
 const char *cluster_figure_name(enum cluster_figure figure)
 {
 	return names[figure];
-}
-
-void cluster_report_set_counters(struct cluster_report *report,
-				 const struct exchange_counters *counters)
-{
-	_Static_assert(sizeof(*counters) == 8 * (CLUSTER_POLL_WAIT_NS + 1 -
-						 CLUSTER_SENT_BYTES),
-		       "all of them, in their order");
-	memcpy(report->figures + CLUSTER_SENT_BYTES, counters,
-	       sizeof(*counters));
 }
 
 void cluster_report_encode(const struct cluster_report *report,

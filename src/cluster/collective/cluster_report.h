@@ -54,10 +54,6 @@ struct cluster_report {
 
 #define CLUSTER_REPORT_BYTES (8 * CLUSTER_FIGURES)
 
-struct exchange_counters;
-void cluster_report_set_counters(struct cluster_report *report,
-				 const struct exchange_counters *counters);
-
 /* "records_in" and so on; NULL: not for printing as a number. */
 const char *cluster_figure_name(enum cluster_figure figure);
 

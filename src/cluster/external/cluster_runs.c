@@ -229,8 +229,6 @@ static int read_head(struct cluster_runs *runs, unsigned node,
 				      "has %u runs, in a message of %" PRIu64
 				      " bytes",
 				      spans->run_count, byte_count);
-	runs->run_count[node] = spans->run_count;
-	runs->record_count[node] = spans->record_count;
 	runs->first_run[node + 1] = runs->first_run[node] + spans->run_count;
 	return 0;
 }
@@ -243,17 +241,18 @@ static int make_cuts(struct cluster_runs *runs,
 	int error;
 
 	for (unsigned i = 0; i < runs->rank->node_count; i++) {
+		const struct run_spans *spans = &runs->spans[i];
 		uint64_t head =
 			SAMPLE_HEAD_BYTES +
-			(uint64_t)runs->run_count[i] * RUN_NUMBERS_RUN_BYTES;
+			(uint64_t)spans->run_count * RUN_NUMBERS_RUN_BYTES;
 
 		samples[i] = (struct run_sample){
 			.bytes = all->all + all->offset[i] + head,
 			.byte_count =
 				all->offset[i + 1] - all->offset[i] - head,
-			.run_count = runs->run_count[i],
+			.run_count = spans->run_count,
 			.numbers = runs->numbers + runs->first_run[i],
-			.record_count = runs->record_count[i],
+			.record_count = spans->record_count,
 		};
 	}
 	error = run_cuts_make(&runs->cuts, &runs->key_shape, samples,
@@ -350,11 +349,11 @@ static struct exchange_length part_length(const void *context, unsigned source,
 	const struct cluster_runs *runs = context;
 
 	return (struct exchange_length){
-		.head_bytes =
-			(uint64_t)runs->run_count[source] * RUN_PART_RUN_BYTES,
+		.head_bytes = (uint64_t)runs->spans[source].run_count *
+			      RUN_PART_RUN_BYTES,
 		.unit_bytes = run_part_block_bytes(&runs->key_shape),
 		.unit_count_max = runs->sorts[destination]
-					  ? runs->record_count[source]
+					  ? runs->spans[source].record_count
 					  : 0,
 	};
 }
@@ -372,9 +371,9 @@ static int read_parts(struct cluster_runs *runs,
 			.bytes = told->all + told->offset[i],
 			.byte_count = told->offset[i + 1] - told->offset[i],
 			.source = i,
-			.run_count = runs->run_count[i],
+			.run_count = runs->spans[i].run_count,
 			.numbers = numbers_of(runs, i),
-			.record_count = runs->record_count[i],
+			.record_count = runs->spans[i].record_count,
 			.block_records =
 				(uint32_t)runs->limits[i].block_records,
 		};
@@ -465,10 +464,10 @@ static struct exchange_length wants_length(const void *context, unsigned source,
 	(void)source;
 	return (struct exchange_length){
 		.head_bytes = WANTS_HEAD_BYTES,
-		.unit_bytes =
-			MAX(1, 4 * (uint64_t)runs->run_count[destination]),
+		.unit_bytes = MAX(
+			1, 4 * (uint64_t)runs->spans[destination].run_count),
 		.unit_count_max =
-			runs->run_count[destination] > 0
+			runs->spans[destination].run_count > 0
 				? (uint64_t)EXTERNAL_RANK_PIECES_MAX + 1
 				: 0,
 	};
@@ -478,7 +477,7 @@ static int write_wants(const struct cluster_runs *runs, unsigned node,
 		       uint8_t **bytes, uint64_t *byte_count)
 {
 	const struct merge_plan *merge = runs->self->merge;
-	uint32_t run_count = runs->run_count[node];
+	uint32_t run_count = runs->spans[node].run_count;
 	uint8_t *at;
 
 	*byte_count = WANTS_HEAD_BYTES;
@@ -542,7 +541,7 @@ static int read_wants(struct cluster_runs *runs, unsigned node,
 		      const uint8_t *bytes, uint64_t byte_count)
 {
 	uint32_t piece_count = load_le32(bytes);
-	unsigned own_count = runs->run_count[runs->rank->rank];
+	unsigned own_count = runs->spans[runs->rank->rank].run_count;
 	struct outgoing_wants *wants = &runs->wants[node];
 
 	if (piece_count > EXTERNAL_RANK_PIECES_MAX ||
@@ -590,7 +589,6 @@ void cluster_runs_free(struct cluster_runs *runs)
 {
 	run_cuts_free(&runs->cuts);
 	run_index_free(&runs->part);
-	free(runs->spans);
 	free(runs->numbers);
 	for (unsigned i = 0; i < RANK_NODES_MAX; i++)
 		free(runs->wants[i].first_block);

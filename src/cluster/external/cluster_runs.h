@@ -53,9 +53,9 @@ struct cluster_runs {
 	uint16_t keeper[RANK_NODES_MAX]; /* cluster_keepers_choose() */
 	/* [rank], and one more: where each rank's input begins in the whole. */
 	uint64_t input_begin[RANK_NODES_MAX + 1];
-	/* [rank], owned: before cluster_runs_cut(), the parts of the whole
-	 * input that the rank's runs must have. */
-	struct run_spans *spans;
+	/* [rank]: the parts of the whole input that the rank's runs must have;
+	 * from cluster_runs_cut() on, also the numbers that it has told. */
+	struct run_spans spans[RANK_NODES_MAX];
 	/* Memory for what others tell, at most. */
 	uint64_t bytes_max;
 
@@ -63,12 +63,10 @@ struct cluster_runs {
 	struct external_rank_limits limits[RANK_NODES_MAX];
 
 	/* cluster_runs_cut() */
-	uint32_t run_count[RANK_NODES_MAX];
 	uint32_t first_run[RANK_NODES_MAX + 1]; /* of those of ranks before */
 	/* [first_run[rank] + r]: of run r of the rank its number, which is its
 	 * place in the order of the whole input.  Owned. */
 	uint32_t *numbers;
-	uint64_t record_count[RANK_NODES_MAX];
 	struct run_cuts cuts;
 
 	/* cluster_runs_tell_parts() */
