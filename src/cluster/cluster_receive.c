@@ -8,7 +8,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "cluster/cluster_state.h"
 #include "cluster/collective/cluster_allgather.h"
@@ -91,18 +90,29 @@ number_length(const void *context, unsigned source, unsigned destination)
 	return (struct exchange_length){ NUMBER_BYTES, 1, 0 };
 }
 
-/* A rank has no more records for us than it has in all. */
-static int add_up_share(struct cluster *cluster,
-			const struct exchange_buffers *messages,
-			uint64_t *share)
+/* Each rank tells each other what it has for it, which is no more than it has
+ * in all. */
+static int learn_own(struct cluster *cluster, uint64_t *share)
 {
 	unsigned own = cluster->rank.rank;
+	uint8_t numbers[RANK_NODES_MAX][NUMBER_BYTES];
+	uint8_t told[RANK_NODES_MAX][NUMBER_BYTES];
+	struct exchange_buffers messages = {
+		.length = number_length,
+		.all = told[0],
+	};
+	int error;
 
-	*share = cluster->send.targets[own].count;
 	for (unsigned i = 0; i < cluster->rank.node_count; i++) {
-		uint64_t records = i == own ? 0
-					    : load_le64(messages->all +
-							messages->offset[i]);
+		messages.own[i] = numbers[i];
+		messages.own_bytes[i] = NUMBER_BYTES;
+		store_le64(numbers[i], cluster->send.targets[i].count);
+	}
+	error = exchange_send_buffers(cluster->exchange, &messages,
+				      cluster->failure);
+	*share = cluster->send.targets[own].count;
+	for (unsigned i = 0; i < cluster->rank.node_count && error == 0; i++) {
+		uint64_t records = i == own ? 0 : load_le64(told[i]);
 
 		if (records > cluster->hellos[i].record_count)
 			return exchange_blame(
@@ -113,26 +123,6 @@ static int add_up_share(struct cluster *cluster,
 		cluster->receive.sources[i].record_count = records;
 		*share += records;
 	}
-	return 0;
-}
-
-/* Each rank tells each other what it has for it. */
-static int learn_own(struct cluster *cluster, uint64_t *share)
-{
-	struct exchange_buffers messages = { .length = number_length };
-	uint8_t numbers[RANK_NODES_MAX][NUMBER_BYTES];
-	int error;
-
-	for (unsigned i = 0; i < cluster->rank.node_count; i++) {
-		messages.own[i] = numbers[i];
-		messages.own_bytes[i] = NUMBER_BYTES;
-		store_le64(numbers[i], cluster->send.targets[i].count);
-	}
-	error = exchange_send_buffers(cluster->exchange, &messages,
-				      cluster->failure);
-	if (error == 0)
-		error = add_up_share(cluster, &messages, share);
-	free(messages.all);
 	return error;
 }
 
