@@ -239,6 +239,10 @@ case_files()
 	expect_folder one
 }
 
+# Where files lie is not supposed.
+readonly WITHOUT_FILES='s/"directories": [^]]*\]/"directories": []/
+s/"may_stay": true/"may_stay": false/'
+
 # What is supposed of a file that is not there is what is explained of one that
 # is; and nothing is read or written for that.
 case_suppose()
@@ -248,7 +252,7 @@ case_suppose()
 	make_in
 	mkdir one
 	expect_sorted in -o out "${options[@]}" -T one --explain
-	sed 's/"directories": [^]]*\]/"directories": []/' "$STDOUT" >want
+	sed "$WITHOUT_FILES" "$STDOUT" >want
 	rm in
 	expect_sorted --explain --suppose=1:$((BYTES / 100)) "${options[@]}"
 	expect_same want "$STDOUT"
@@ -294,8 +298,7 @@ case_suppose_edge()
 			# shellcheck disable=SC2086 # none or one
 			expect_sorted --explain --json "${sort[@]}" -T . \
 				-S "$memory" $threads --disk-rates=1G:1G:1G
-			sed 's/"directories": [^]]*\]/"directories": []/; s/"predicted.*//' \
-				"$STDOUT" >want
+			sed "$WITHOUT_FILES; s/\"predicted.*//" "$STDOUT" >want
 			# shellcheck disable=SC2086
 			expect_sorted --explain --json -S "$memory" $threads \
 				--suppose=1:$((BYTES / 100)) \

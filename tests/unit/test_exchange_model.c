@@ -14,7 +14,6 @@
 #include "base/base.h"
 #include "exchange/model/exchange_model.h"
 
-#define NS_PER_MS 1e6
 #define KB 1e3
 #define GBIT 1e9
 

@@ -13,7 +13,6 @@
 #include "base/stage.h"
 #include "random.h"
 
-#define NS_PER_S 1000000000u
 
 static struct stage_table table;
 
