@@ -513,7 +513,7 @@ static void configure(struct joint_sort *joint)
 }
 
 /* What the ranks tell each other of their runs. */
-static void begin_runs(struct joint_sort *joint)
+static int begin_runs(struct joint_sort *joint)
 {
 	const struct cluster *cluster = joint->cluster;
 	const struct record_shape *shape = &joint->sort.shape;
@@ -530,7 +530,10 @@ static void begin_runs(struct joint_sort *joint)
 		.drops = joint->sort.unique || joint->sort.head_records > 0,
 		.kernel = joint->sort.kernel,
 		.keeper_count = joint->config.ranks.keeper_count,
+		.spans = calloc(joint->count, sizeof(*runs->spans)),
 	};
+	if (!runs->spans)
+		return failure_no_memory(joint->failure);
 	cluster_keepers_choose(runs->hellos, joint->count, runs->keeper);
 	for (unsigned i = 0; i < joint->count; i++) {
 		const struct cluster_hello *hello = &runs->hellos[i];
@@ -542,6 +545,7 @@ static void begin_runs(struct joint_sort *joint)
 		runs->keeps[i] =
 			cluster_roles_have(hello->roles, CLUSTER_ROLE_KEEP);
 	}
+	return 0;
 }
 
 static int learn_link(struct joint_sort *joint)
@@ -579,8 +583,9 @@ int cluster_sort_externally(struct cluster *cluster)
 	joint->passes = cluster->result->passes.of[joint->own];
 	memset(joint->passes, 0, EXTERNAL_PASSES * sizeof(*joint->passes));
 	configure(joint);
-	begin_runs(joint);
-	error = learn_link(joint);
+	error = begin_runs(joint);
+	if (error == 0)
+		error = learn_link(joint);
 	exchange_share_cpu(joint->exchange);
 	if (error == 0)
 		error = run(joint);

@@ -22,7 +22,8 @@ struct cluster_allgather {
 
 	/* The messages, one behind the other in rank order; ours is among them.
 	 * Message i is all[offset[i]] up to all[offset[i + 1]].  The caller may
-	 * say where they are to lie; NULL: they are allocated. */
+	 * say where they are to lie, with room for all that bytes[] or
+	 * bytes_max allow; NULL: they are allocated. */
 	uint8_t *all;
 	uint64_t offset[RANK_NODES_MAX + 1];
 };

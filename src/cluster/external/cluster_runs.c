@@ -590,6 +590,7 @@ void cluster_runs_free(struct cluster_runs *runs)
 	run_cuts_free(&runs->cuts);
 	run_index_free(&runs->part);
 	free(runs->numbers);
+	free(runs->spans);
 	for (unsigned i = 0; i < RANK_NODES_MAX; i++)
 		free(runs->wants[i].first_block);
 }

@@ -53,9 +53,10 @@ struct cluster_runs {
 	uint16_t keeper[RANK_NODES_MAX]; /* cluster_keepers_choose() */
 	/* [rank], and one more: where each rank's input begins in the whole. */
 	uint64_t input_begin[RANK_NODES_MAX + 1];
-	/* [rank]: the parts of the whole input that the rank's runs must have;
-	 * from cluster_runs_cut() on, also the numbers that it has told. */
-	struct run_spans spans[RANK_NODES_MAX];
+	/* [rank], owned: the parts of the whole input that the rank's runs must
+	 * have; while cluster_runs_cut() runs also what it has told, and then
+	 * the numbers of that. */
+	struct run_spans *spans;
 	/* Memory for what others tell, at most. */
 	uint64_t bytes_max;
 
