@@ -10,7 +10,7 @@
 #define NS_PER_S ((uint64_t)1000000000)
 #define NS_PER_MS ((uint64_t)1000000)
 
-/* Another clock of clock_gettime(2), for what is not compared with this one. */
+/* Any clock of clock_gettime(2). */
 static inline uint64_t clock_read_ns(clockid_t clock)
 {
 	struct timespec now;

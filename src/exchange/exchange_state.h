@@ -58,8 +58,8 @@ struct exchange_transport {
 
 	/* Or NULL.  A collective begins, for which .ring has been formed. */
 	void (*begin)(struct exchange *exchange);
-	/* All ranks of the ring have announced: prepare for so many bytes of
-	 * each.  Returns 0, or -errno. */
+	/* All ranks of the ring have announced: prepare for what they have.
+	 * Returns 0, or -errno. */
 	int (*prepare)(struct exchange *exchange);
 	/* Or NULL.  Messages can come: tell those of the ring that wait for it.
 	 */
@@ -219,7 +219,7 @@ struct exchange {
 
 	struct exchange_failed failed;
 
-	/* Written by many: the transport sets them as it opens. */
+	/* Written by many: the transport, as it opens. */
 	/* Steps of one exchange_serve() at most: enough for what a rank may ask
 	 * for, but not endless if strangers keep sending. */
 	unsigned serve_steps_max;

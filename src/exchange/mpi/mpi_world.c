@@ -66,7 +66,10 @@ int mpi_await(int count, MPI_Request *requests, uint64_t end_ns, bool *ended)
 	int flag = 0, code;
 
 	for (;;) {
-		code = MPI_Testall(count, requests, &flag, MPI_STATUSES_IGNORE);
+		/* Of one request, the code is the reason itself. */
+		code = count == 1 ? MPI_Test(requests, &flag, MPI_STATUS_IGNORE)
+				  : MPI_Testall(count, requests, &flag,
+						MPI_STATUSES_IGNORE);
 		*ended = code == MPI_SUCCESS && flag;
 		if (code != MPI_SUCCESS || flag || clock_now_ns() > end_ns)
 			return code;
