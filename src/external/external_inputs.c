@@ -46,7 +46,7 @@ static bool find_keys(struct external *external)
 	struct failure failure;
 	const struct input *input = &external->reading.input;
 	int error = input_runs_add(&external->runs.index, input, 0,
-				   input->record_count, &failure);
+				   input->record_count, NULL, &failure);
 
 	if (!external_good(external, error, &failure))
 		return false;
@@ -88,7 +88,7 @@ static bool lies_beside_scratch(const struct external_config *config,
 	return true;
 }
 
-bool external_may_stay(const struct external *external)
+bool external_may_reread(const struct external *external)
 {
 	const struct external_config *config = external->config;
 
@@ -108,21 +108,13 @@ bool external_is_in_order(const struct external *external,
 				 batch->record_count, batch->records);
 }
 
-bool external_let_stay(struct external *external, const struct batch *batch)
+bool external_index_batch(struct external *external, const struct batch *batch)
 {
-	struct run_index *index = &external->runs.index;
-	uint32_t block = index->block_count, size = index->shape.size;
-	const uint8_t *record = batch->records;
 	struct failure failure;
-	int error = input_runs_add(index, &external->reading.input,
-				   batch->first_record, batch->record_count,
-				   &failure);
+	int error =
+		input_runs_add(&external->runs.index, &external->reading.input,
+			       batch->first_record, batch->record_count,
+			       batch->records, &failure);
 
-	if (!external_good(external, error, &failure))
-		return false;
-	for (; block < index->block_count; block++) {
-		run_index_set_key(index, block, record);
-		record += (size_t)index->blocks[block].record_count * size;
-	}
-	return true;
+	return external_good(external, error, &failure);
 }

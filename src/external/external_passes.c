@@ -133,9 +133,9 @@ static bool spill(struct external *external, struct batch *batch)
 	struct failure failure;
 	int error;
 
-	if (external->may_stay && external_is_in_order(external, batch)) {
-		external->runs.stayed_records += batch->record_count;
-		return external_let_stay(external, batch);
+	if (external->may_reread && external_is_in_order(external, batch)) {
+		external->runs.reread_records += batch->record_count;
+		return external_index_batch(external, batch);
 	}
 	error = external_begin_scratch(external, &failure);
 	return external_good(external, error, &failure) &&
@@ -578,7 +578,9 @@ static bool merge_into_run(struct external *external, unsigned first,
 	for (unsigned r = first; r < first + count; r++)
 		blocks += index->runs[r].block_count;
 	/* run_index_replace() sets its range of the input. */
-	error = run_index_begin(index, 0, 0, 2 * blocks, &failure);
+	error = external_begin_scratch(external, &failure);
+	if (error == 0)
+		error = run_index_begin(index, 0, 0, 2 * blocks, &failure);
 	if (!external_good(external, error, &failure) ||
 	    !merge_runs(external, first, count, &external->runs.sink))
 		return false;

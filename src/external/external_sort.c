@@ -64,7 +64,7 @@ static int make_plan(struct external *external, struct failure *failure)
 	reading_plan(&external->reading, &external->topology, request,
 		     &external->plan);
 	bound_scratch(external);
-	external->may_stay = external_may_stay(external);
+	external->may_reread = external_may_reread(external);
 	return 0;
 }
 
@@ -438,7 +438,7 @@ static void fill_details(const struct external *external,
 		.piece_count = external->merge.piece_count,
 		.block_bytes = plan->block_records * record_size,
 		.spilled_bytes = scratch->written_bytes,
-		.stayed_bytes = runs->stayed_records * record_size,
+		.reread_bytes = runs->reread_records * record_size,
 		.directory_count = scratch->directory_count,
 		.directory_paths = external->config->scratch_paths,
 		.scratch_peak_bytes = scratch->peak_bytes,
@@ -620,7 +620,7 @@ static int explain(struct external *external,
 	explanation->request = external->request;
 	explanation->request.lanes = NULL; /* which goes with the state */
 	explanation->plan = external->plan;
-	explanation->may_stay = external->may_stay;
+	explanation->may_reread = external->may_reread;
 	explanation->rates = external->rates;
 	explanation->directory_count = external->runs.scratch.directory_count;
 	for (unsigned d = 0; d < explanation->directory_count; d++)

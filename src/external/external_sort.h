@@ -18,8 +18,10 @@
  *      unit    what one read brings: records, or blocks that lie side by side
  *      batch   an area of the memory, and the range of the input that fills it
  *      share   what one worker reads of a batch, or of a piece
- *      run     such a range in order: in scratch files, or still in its batch
- *      block   some records of a run: the index has its first key and checksum
+ *      run     such a range in order: in scratch files, still in its batch, or
+ *              in the input, if it is in order there
+ *      block   some records of a run: the index has its first key, and of those
+ *              in scratch files the checksum
  *      cut     a place in the order of the blocks of all runs
  *      piece   what lies between two cuts and fits into a batch: it is merged
  *              in one step
@@ -149,7 +151,7 @@ struct external_result {
 	uint64_t spilled_bytes; /* of all passes */
 	/* Not spilled, since they were found in order: they were read from the
 	 * input again. */
-	uint64_t stayed_bytes;
+	uint64_t reread_bytes;
 	/* What each directory got of these; the paths are borrowed. */
 	unsigned directory_count;
 	const char *const *directory_paths;
@@ -184,7 +186,7 @@ struct external_explanation {
 	struct external_plan plan;
 	/* Batches that are in order are not spilled: the plan counts them as
 	 * if they were. */
-	bool may_stay;
+	bool may_reread;
 	/* All rates are 0 if they were neither given nor could be measured:
 	 * `unmeasured` has the reason then, and the forecast no times. */
 	struct external_rates rates;

@@ -7,7 +7,7 @@
  *
  *      external_sort.c   external_rank.c      a sort's life, here or of a rank
  *      external_passes.c                      input into runs, into the output
- *      external_inputs.c                      input files as runs
+ *      external_inputs.c                      what is in order, as runs
  *      external_head.c                        the first records of the order
  *      external_ordering.c                    a batch into order, to a sink
  *      external_meter.c                       what passes take
@@ -116,7 +116,7 @@ struct external_runs {
 	unsigned made_count;   /* by pass 1 */
 	/* Of batches that were in order: not spilled, as they lie in the input.
 	 */
-	uint64_t stayed_records;
+	uint64_t reread_records;
 };
 
 /* The merge that is under way, and what all merges have come to.
@@ -144,7 +144,7 @@ struct external {
 	struct topology topology;
 	struct external_request request;
 	struct external_plan plan;
-	bool may_stay; /* external_may_stay() */
+	bool may_reread; /* external_may_reread() */
 	struct arena arena;
 	uint8_t *read_memory;
 	uint8_t *slot_memory;
@@ -258,13 +258,13 @@ bool external_index_inputs(struct external *external);
 /* True if batches need not be spilled whose records lie in the input in order:
  * their records are as runs have them, and are read again from the same disks.
  */
-bool external_may_stay(const struct external *external);
+bool external_may_reread(const struct external *external);
 
 /* Whether this batch is one; and in place of spilling it: index its records in
  * the input as runs. */
 bool external_is_in_order(const struct external *external,
 			  const struct batch *batch);
-bool external_let_stay(struct external *external, const struct batch *batch);
+bool external_index_batch(struct external *external, const struct batch *batch);
 
 /* --- external_head.c ------------------------------------------------------ */
 

@@ -241,7 +241,7 @@ case_files()
 
 # Where files lie is not supposed.
 readonly WITHOUT_FILES='s/"directories": [^]]*\]/"directories": []/
-s/"may_stay": true/"may_stay": false/'
+s/"may_reread": true/"may_reread": false/'
 
 # What is supposed of a file that is not there is what is explained of one that
 # is; and nothing is read or written for that.
@@ -1091,7 +1091,7 @@ case_found_faults()
 	make_small_in
 	cp want in
 	expect_sorted in -o out "${LITTLE[@]}" --json
-	expect_match '"stayed_bytes": [1-9]' "$STDOUT"
+	expect_match '"reread_bytes": [1-9]' "$STDOUT"
 	rm out
 	each_failure "${FAILURES[*]}" in -o out "${LITTLE[@]}"
 }

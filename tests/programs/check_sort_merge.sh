@@ -164,7 +164,7 @@ expect_found()
 	sort_reference all -o want --key=0:4
 	expect_sorted "$@" -o out "${LITTLE[@]}" --key=0:4 --json
 	cmp out want
-	expect_report "e['stayed_bytes'] > $least * 1000000"
+	expect_report "e['reread_bytes'] > $least * 1000000"
 }
 
 case_found()
@@ -183,7 +183,24 @@ case_found()
 	cat in.0 raw in.1 >mixed
 	expect_found 36 mixed
 	expect_sorted raw raw -o out "${LITTLE[@]}" --json
-	expect_report 'e["stayed_bytes"] == 0 < e["spilled_bytes"]'
+	expect_report 'e["reread_bytes"] == 0 < e["spilled_bytes"]'
+}
+
+# Batches of several files, whose runs are more than one merge may have
+case_found_many()
+{
+	local i names=()
+
+	(make_files 7 1000)
+	for ((i = 0; i < 300; i++)); do
+		ln -s "in.$((i % 7))" "many.$i"
+		names+=("many.$i")
+	done
+	cat "${names[@]}" >all
+	"${BLINKSORT[@]}" all -o want
+	expect_sorted "${names[@]}" -o out "${LITTLE[@]}" --batch-size=4 --json
+	cmp out want
+	expect_report 'e["reread_bytes"] > 20000000 and e["merges"] > 10'
 }
 
 # Scratch files on another disk may be the better place.
@@ -195,7 +212,7 @@ case_found_elsewhere()
 	"${BLINKSORT[@]}" "${ins[@]}" -o out "${LITTLE[@]}" -T "$folder" --json \
 		>"$STDOUT" 2>err
 	cmp out want
-	expect_report 'e["stayed_bytes"] == 0 < e["spilled_bytes"]'
+	expect_report 'e["reread_bytes"] == 0 < e["spilled_bytes"]'
 }
 
 # expect_changed REASON COMMAND...: in.1 is changed by the command when the merge has
@@ -268,6 +285,7 @@ check large_records case_large_records
 check many_files case_many_files
 check explain case_explain
 check found case_found
+check found_many case_found_many
 if [ "$(stat -f -c %T /dev/shm 2>/dev/null)" = tmpfs ] &&
 	[ "$(stat -f -c %T .)" != tmpfs ]; then
 	check found_elsewhere case_found_elsewhere

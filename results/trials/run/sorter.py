@@ -25,7 +25,7 @@ USAGE = ("user_ns", "system_ns", "max_rss_bytes", "minor_faults",
 # Figures of a sort beyond memory; each may be missing.
 EXTERNAL_FIGURES = (
     "batches", "runs", "resident_runs", "merges", "pieces", "spilled_bytes",
-    "scratch_peak_bytes", "predicted_ns")
+    "reread_bytes", "scratch_peak_bytes", "predicted_ns")
 # Figures of a rank whose records go by MPI.
 MPI_FIGURES = ("mpi_init_ns", "mpi_finalize_ns")
 PASS_FIGURES = ("ns", "read_bytes", "written_bytes")

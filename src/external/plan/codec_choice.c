@@ -67,7 +67,8 @@ static void look_ahead(struct external_forecast *outlook,
 	}
 }
 
-/* The disks have moved each byte twice in the time of the pace. */
+/* The disks have moved each byte twice in the time of the pace, or more, if
+ * batches in order were read meanwhile: then they seem slower than they are. */
 bool codec_pays(const struct codec_sample *sample,
 		const struct codec_pace *pace, const struct codec_work *work,
 		struct codec_verdict *verdict)

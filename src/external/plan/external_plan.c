@@ -546,8 +546,7 @@ static double cost(const struct external_plan *plan,
 
 /* --- ways without runs ---------------------------------------------------- */
 
-/* Set all but the memory, and how many batches of these records there are, and
- * how large. */
+/* Set all but the memory, and the number and size of batches. */
 static void plan_without_runs(struct external_plan *plan,
 			      const struct external_request *request,
 			      enum external_way way,

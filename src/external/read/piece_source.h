@@ -49,7 +49,8 @@ struct piece_source {
 	struct source source; /* of the current piece's records */
 	const struct merge_plan *plan;
 	const struct scratch *scratch;
-	const struct input *input; /* see input_runs_check_block() */
+	/* NULL: runs in input files have been found to be in order. */
+	const struct input *input;
 	uint32_t unit_bytes;
 	unsigned worker_count;
 	crc32c_fn *crc;
@@ -67,7 +68,7 @@ struct piece_source {
 struct piece_source_request {
 	const struct merge_plan *plan;
 	const struct scratch *scratch;
-	const struct input *input; /* see above */
+	const struct input *input; /* the request's */
 	unsigned worker_count;
 	uint32_t slot_bytes;
 	unsigned depth;

@@ -31,23 +31,52 @@ static uint64_t count_ascending(const struct record_shape *shape,
 	return count;
 }
 
+/* How many of records [first, end) lie in the file that has the first one. */
+static uint64_t count_in_file(const struct input_file *file, uint64_t first,
+			      uint64_t end)
+{
+	return MIN(end, file->first_record + file->record_count) - first;
+}
+
+bool input_runs_ascend(const struct record_shape *shape,
+		       const struct input *input, uint64_t first_record,
+		       uint64_t record_count, const uint8_t *records)
+{
+	uint64_t end = first_record + record_count, count;
+
+	for (uint64_t at = first_record; at < end; at += count) {
+		const struct input_file *file =
+			&input->files[input_find_file(input, at)];
+
+		count = count_in_file(file, at, end);
+		if (count_ascending(shape,
+				    records + (at - first_record) * shape->size,
+				    count) < count)
+			return false;
+	}
+	return true;
+}
+
 /* --- the index ------------------------------------------------------------ */
 
-/* True if the two records that meet at this one, both of the file, are in
- * order.  What cannot be read now will be refused when it has to be. */
-static bool goes_on(const struct record_shape *shape, const struct input *input,
-		    const struct input_file *file, uint64_t record)
+/* True if the key of the record before this one, of the same file, is not
+ * greater than the block's.  What cannot be read now will be refused when it
+ * has to be. */
+static bool goes_on(const struct run_index *index, const struct input *input,
+		    const struct input_file *file, uint64_t record,
+		    uint32_t block)
 {
-	size_t bytes = 2 * (size_t)shape->size;
-	uint8_t *records = malloc(bytes);
+	const struct record_shape *shape = &index->key_shape;
+	uint64_t offset =
+		input_offset(input, file, record - 1) + index->shape.keys.begin;
+	uint8_t *key = malloc(shape->size);
 	struct failure failure;
-	bool good = records &&
-		    input_read_at(file, records,
-				  input_offset(input, file, record - 1), bytes,
-				  &failure) == 0 &&
-		    count_ascending(shape, records, 2) == 2;
+	bool good =
+		key &&
+		input_read_at(file, key, offset, shape->size, &failure) == 0 &&
+		record_compare(shape, key, run_index_key(index, block)) <= 0;
 
-	free(records);
+	free(key);
 	return good;
 }
 
@@ -60,7 +89,8 @@ static bool continues(const struct run_index *index, const struct input *input,
 	return index->run_count > 1 && latest[-1].file == file &&
 	       latest[-1].input_record + latest[-1].input_count ==
 		       latest->input_record &&
-	       goes_on(&index->shape, input, file, latest->input_record);
+	       goes_on(index, input, file, latest->input_record,
+		       latest->first_block);
 }
 
 static int add_run(struct run_index *index, const struct input *input,
@@ -89,21 +119,26 @@ static int add_run(struct run_index *index, const struct input *input,
 		own->stored_bytes = own->record_count * index->shape.size;
 		offset_bytes += own->stored_bytes;
 	}
-	if (continues(index, input, file))
-		run_index_join(index);
 	return 0;
 }
 
-/* How many of records [first, end) lie in the file that has the first one. */
-static uint64_t count_in_file(const struct input_file *file, uint64_t first,
-			      uint64_t end)
+/* The latest run, of these records of the file, gets the keys of its blocks. */
+static void end_run(struct run_index *index, const struct input *input,
+		    const struct input_file *file, const uint8_t *records)
 {
-	return MIN(end, file->first_record + file->record_count) - first;
+	const struct run *run = &index->runs[index->run_count - 1];
+
+	for (uint32_t i = 0; i < run->block_count; i++)
+		run_index_set_key(index, run->first_block + i,
+				  records + (size_t)i * index->block_records *
+						    index->shape.size);
+	if (continues(index, input, file))
+		run_index_join(index);
 }
 
 int input_runs_add(struct run_index *index, const struct input *input,
 		   uint64_t first_record, uint64_t record_count,
-		   struct failure *failure)
+		   const uint8_t *records, struct failure *failure)
 {
 	uint64_t end = first_record + record_count, count;
 	int error = 0;
@@ -114,6 +149,10 @@ int input_runs_add(struct run_index *index, const struct input *input,
 
 		count = count_in_file(file, at, end);
 		error = add_run(index, input, file, at, count, failure);
+		if (error == 0 && records)
+			end_run(index, input, file,
+				records + (at - first_record) *
+						  index->shape.size);
 	}
 	return error;
 }
@@ -183,25 +222,6 @@ int input_runs_read_keys(struct run_index *index, unsigned worker,
 #define LOOK_BACK_BYTES (64 * MIB)
 /* So many bytes of it are read at once, and two records at least. */
 #define LOOK_BYTES (64 * KIB)
-
-bool input_runs_ascend(const struct record_shape *shape,
-		       const struct input *input, uint64_t first_record,
-		       uint64_t record_count, const uint8_t *records)
-{
-	uint64_t end = first_record + record_count, count;
-
-	for (uint64_t at = first_record; at < end; at += count) {
-		const struct input_file *file =
-			&input->files[input_find_file(input, at)];
-
-		count = count_in_file(file, at, end);
-		if (count_ascending(shape,
-				    records + (at - first_record) * shape->size,
-				    count) < count)
-			return false;
-	}
-	return true;
-}
 
 static int refuse_record(const struct input_file *file, uint64_t record,
 			 struct failure *failure)
@@ -279,7 +299,7 @@ static int refuse_order(const struct run_index *index,
 
 /* --- checks --------------------------------------------------------------- */
 
-/* The number that the block's first record has in its file. */
+/* The number that the block's first record has in its file, which is a run. */
 static uint64_t first_record_of(const struct run_index *index,
 				const struct run *run, uint32_t block)
 {

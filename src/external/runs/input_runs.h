@@ -18,15 +18,18 @@
 #include "external/runs/run_index.h"
 #include "io/input/input.h"
 
-/* Add a run of each file that has some of these records, or, if the latest one
- * ends where these begin, and they go on in its order, add them to it.  The
- * keys of the blocks are still to be set. */
+/*
+ * Add a run of each file that has some of these records, or, if the latest one
+ * ends where these begin, and they go on in its order, add them to it.
+ * records: these, in memory; or NULL: the keys of the blocks are still to be
+ * read, and the files have no runs yet.
+ */
 int input_runs_add(struct run_index *index, const struct input *input,
 		   uint64_t first_record, uint64_t record_count,
-		   struct failure *failure);
+		   const uint8_t *records, struct failure *failure);
 
-/* True if so many of these records of a file as lie in the range do so in
- * order.  records: the range's. */
+/* True if, in each file, those of these records that lie in it are in order.
+ */
 bool input_runs_ascend(const struct record_shape *shape,
 		       const struct input *input, uint64_t first_record,
 		       uint64_t record_count, const uint8_t *records);

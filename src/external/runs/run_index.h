@@ -2,8 +2,9 @@
  * run_index.h - the sorted runs of an external sort, block by block
  *
  * A run is a range of the input, sorted.  It consists of blocks of whole
- * records.  The blocks of a run lie in scratch files (scratch.h) or, if the run
- * is resident, in the memory of a batch, which holds the order of the records.
+ * records.  The blocks of a run lie in scratch files (scratch.h); or in an
+ * input file, where they are in order (input_runs.h); or, if the run is
+ * resident, in the memory of a batch, which holds the order of the records.
  * The index keeps for each block where it lies and the key of its first record,
  * so that the merge of all runs can be cut into pieces before anything is read
  * (merge_plan.h).
@@ -65,7 +66,7 @@ struct run_index {
 	/* The shape of the keys that the index keeps: the bytes of a record
 	 * from the first byte of any key to the last one. */
 	struct record_shape key_shape;
-	uint32_t block_records; /* in each block but a last one */
+	uint32_t block_records; /* in a block, but in what was added last */
 	struct run *runs;	/* owned, as blocks and keys are */
 	struct run_block *blocks;
 	uint8_t *keys; /* key_shape.size bytes of each block */
@@ -109,8 +110,9 @@ void run_index_join(struct run_index *index);
 int run_index_order(struct run_index *index, struct failure *failure);
 
 /* Of runs that can be merged into one, two to count_max that are neighbours in
- * the input: those whose merge moves the fewest records for each run that there
- * is less then.  Returns how many, from *first on; 0: no two are neighbours. */
+ * the input: those whose merge moves the fewest records for each run saved.
+ * Returns how many, from *first on; 0: no two are neighbours. It takes
+ * run_count * count_max steps. */
 unsigned run_index_cheapest(const struct run_index *index, unsigned count_max,
 			    unsigned *first);
 

@@ -153,8 +153,9 @@ static void print_plan(const struct external_config *config,
 		       request->head_records > 0
 			       ? "stay in memory or are not wanted"
 			       : "stay in memory");
-	if (explanation->may_stay)
-		puts("          a batch that is in order stays in the input");
+	if (explanation->may_reread)
+		puts("          a batch in order is not spilled, but read "
+		     "again");
 	if (plan->merge_count > 0)
 		printf("merges    about %" PRIu64
 		       ", of %s, before the last, since there are so many "
@@ -451,7 +452,7 @@ static void print_external_json(const struct external_config *config,
 	       ", \"runs\": %" PRIu64 ", \"pieces\": %" PRIu64
 	       ", \"merges\": %" PRIu64 ", \"merged_bytes\": %" PRIu64
 	       ", \"read_bytes\": %" PRIu64 ", \"spilled_bytes\": %" PRIu64
-	       ", \"may_stay\": %s"
+	       ", \"may_reread\": %s"
 	       ", \"scratch_bytes\": %" PRIu64 ", \"input_passes\": %.4f",
 	       request->record_count,
 	       request->record_count * sorter_input_size(config->sort),
@@ -462,7 +463,7 @@ static void print_external_json(const struct external_config *config,
 	       plan->run_count, plan->piece_count, plan->merge_count,
 	       plan->merged_records * request->shape.size, plan->read_bytes,
 	       plan->spilled_records * request->shape.size,
-	       explanation->may_stay ? "true" : "false", plan->scratch_bytes,
+	       explanation->may_reread ? "true" : "false", plan->scratch_bytes,
 	       input_passes(explanation));
 	printf(", \"directories\": [");
 	for (unsigned d = 0; d < explanation->directory_count; d++) {

@@ -154,13 +154,13 @@ void external_report_json(const struct external_result *result)
 	       "\"batch_bytes\": %" PRIu64
 	       ", \"block_bytes\": %u, \"runs\": %u, \"resident_runs\": %u"
 	       ", \"merges\": %u, \"pieces\": %u, \"spilled_bytes\": %" PRIu64
-	       ", \"stayed_bytes\": %" PRIu64
+	       ", \"reread_bytes\": %" PRIu64
 	       ", \"scratch_peak_bytes\": %" PRIu64,
 	       external_way_name(result->way),
 	       result->merges_inputs ? "true" : "false", result->lane_count,
 	       result->batch_count, result->batch_bytes, result->block_bytes,
 	       result->run_count, result->resident_count, result->merge_count,
-	       result->piece_count, result->spilled_bytes, result->stayed_bytes,
+	       result->piece_count, result->spilled_bytes, result->reread_bytes,
 	       result->scratch_peak_bytes);
 	printf(", \"compress\": \"%s\", \"plain_bytes\": %" PRIu64
 	       ", \"stored_bytes\": %" PRIu64,
