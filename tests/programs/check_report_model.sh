@@ -25,7 +25,7 @@ case_as_written()
 	expect_match ', 4 x 300 Mbit/s, 500k .*rounds .*263\.5' \
 		out
 	expect_match '^2026-11-22-zen4-1, platter, .* whole ' out
-	expect_match 'Error of exchanges that their links limited, in 14' out
+	expect_match 'Error of exchanges that their links limited, in 20' out
 	"$REPORT" model --link=10Gbit "$MACHINE" --nodes=16..1024 -o again
 	expect_same out again
 }

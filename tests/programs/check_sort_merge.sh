@@ -191,7 +191,7 @@ case_found_many()
 {
 	local i names=()
 
-	(make_files 7 1000)
+	(make_files 7 2000)
 	for ((i = 0; i < 300; i++)); do
 		ln -s "in.$((i % 7))" "many.$i"
 		names+=("many.$i")

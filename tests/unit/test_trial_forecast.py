@@ -251,14 +251,14 @@ class MeasuredTest(unittest.TestCase):
 
     def test_exchanges_of_the_notebook(self):
         """What was measured on links with a rate, as results/NOTES.md has it:
-        where the links were the limit, the model is right; where CPUs or queues
-        were, it is below."""
+        where the links were the limit, the model is right; where CPUs, queues
+        or STATUS were, it is below."""
         document = json.loads((RUNS / "exchanges.json").read_text())
         self.assertIsNone(schema.complaint(measured.SCHEMA, document))
         rows = self.compare(RUNS / "exchanges.json").rows
         self.assertEqual(len(rows), len(document["exchanges"]))
         links = [row for row in rows if row.limit == "link"]
-        self.assertEqual(len(links), 14)
+        self.assertEqual(len(links), 20)
         for row in rows:
             with self.subTest(row.run, note=row.note):
                 if row.limit == "link":

@@ -28,6 +28,7 @@ _NAMES = {"link alone": "link"}
 _LIMITS = {"link": (style.BLUE, "o", "link the limit"),
            "CPUs": (style.VERMILION, "s", "CPUs the limit"),
            "queues": (style.PURPLE, "^", "queues overflow"),
+           "status": (style.ORANGE, "v", "what ranks tell each other"),
            None: (style.GREEN, "D", "sort, or a stage of it")}
 
 
