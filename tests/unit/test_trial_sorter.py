@@ -93,7 +93,8 @@ class Results(unittest.TestCase):
             ["/bin/echo", json.dumps(said)], self.supervisor)
         self.assertEqual(result.ranks[0]["external"], {
             "batches": None, "runs": 4, "resident_runs": None, "merges": None,
-            "pieces": None, "spilled_bytes": 900, "scratch_peak_bytes": None,
+            "pieces": None, "spilled_bytes": 900, "reread_bytes": None,
+            "scratch_peak_bytes": None,
             "predicted_ns": None, "passes": [
                 {"pass": "runs", "ns": 50, "read_bytes": None,
                  "written_bytes": None, "predicted_ns": None, "stages": []},
