@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/clock.h"
 #include "base/parse.h"
 #include "base/splitmix.h"
 #include "simulate/simulation.h"
@@ -42,7 +43,6 @@
 #define SANITIZED 0
 #endif
 #define NODES_MAX 64
-#define NS_PER_S ((uint64_t)1000000000)
 #define NS_PER_MS ((uint64_t)1000000)
 /* All messages of a scenario have so many bytes at most: more would take long.
  */

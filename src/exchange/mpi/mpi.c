@@ -5,7 +5,6 @@
 #include "exchange/mpi/mpi.h"
 
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 

@@ -2,7 +2,6 @@
  * mpi_notes.c - tell where this rank stands, and hear where the others are
  */
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
