@@ -43,7 +43,6 @@
 #define SANITIZED 0
 #endif
 #define NODES_MAX 64
-#define NS_PER_MS ((uint64_t)1000000)
 /* All messages of a scenario have so many bytes at most: more would take long.
  */
 #define BYTES_MAX ((uint64_t)3 << 20)
