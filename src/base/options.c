@@ -350,6 +350,16 @@ int options_check(struct options_reader *reader,
 
 /* --- values --------------------------------------------------------------- */
 
+static void store(void *number, size_t number_bytes, uint64_t value)
+{
+	if (number_bytes == sizeof(uint16_t))
+		*(uint16_t *)number = (uint16_t)value;
+	else if (number_bytes == sizeof(uint32_t))
+		*(uint32_t *)number = (uint32_t)value;
+	else
+		*(uint64_t *)number = value;
+}
+
 int options_integer(struct options_reader *reader, uint64_t min, uint64_t max,
 		    void *number, size_t number_bytes, struct failure *failure)
 {
@@ -359,12 +369,7 @@ int options_integer(struct options_reader *reader, uint64_t min, uint64_t max,
 		return options_refuse(
 			reader, failure, "not a number from %llu to %llu",
 			(unsigned long long)min, (unsigned long long)max);
-	if (number_bytes == sizeof(uint16_t))
-		*(uint16_t *)number = (uint16_t)value;
-	else if (number_bytes == sizeof(uint32_t))
-		*(uint32_t *)number = (uint32_t)value;
-	else
-		*(uint64_t *)number = value;
+	store(number, number_bytes, value);
 	return 0;
 }
 
@@ -404,14 +409,32 @@ int options_share(struct options_reader *reader, uint64_t min, uint64_t max,
 	return 0;
 }
 
-int options_seconds(struct options_reader *reader, uint64_t max, uint64_t *ns,
-		    struct failure *failure)
+int options_take_row(struct options_reader *reader, int id,
+		     const struct options_row *rows, unsigned row_count,
+		     void *target, struct failure *failure)
 {
-	uint64_t seconds = 0;
-	int ret = options_number(reader, 1, max, &seconds, failure);
+	static const uint64_t factors[] = {
+		[OPTIONS_NUMBER] = 1,
+		[OPTIONS_SIZE] = 1,
+		[OPTIONS_MS] = NS_PER_MS,
+		[OPTIONS_SECONDS] = NS_PER_S,
+	};
+	const struct options_row *row = rows;
+	uint64_t value = 0;
+	int error;
 
-	*ns = NS_PER_S * seconds;
-	return ret;
+	while (row < rows + row_count && row->id != id)
+		row++;
+	if (row == rows + row_count)
+		return 0;
+	error = row->unit == OPTIONS_SIZE
+			? options_size(reader, row->min, row->max, &value,
+				       failure)
+			: options_number(reader, row->min, row->max, &value,
+					 failure);
+	store((char *)target + row->offset, row->width,
+	      value * factors[row->unit]);
+	return error;
 }
 
 int options_choice(struct options_reader *reader, const char *const *choices,

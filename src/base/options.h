@@ -144,16 +144,44 @@ int options_check(struct options_reader *reader,
 		  const struct options_rule *rules, unsigned rule_count,
 		  struct failure *failure);
 
+/* The bytes of an integer of one of these types, and of no other. */
+#define OPTIONS_WIDTH(integer)                                                 \
+	_Generic(integer, uint16_t : 2, uint32_t : 4, int : 4, uint64_t : 8)
+
 /* Read the value of the option just returned as a decimal number, min..max,
- * into *number, an integer of any of these types that max fits into.  Returns
- * 0, or -EINVAL as options_refuse() does. */
+ * into *number, an integer that max fits into.  Returns 0, or -EINVAL as
+ * options_refuse() does. */
 #define options_number(reader, min, max, number, failure)                      \
-	options_integer(reader, min, max, number,                              \
-			_Generic(*(number), uint16_t : 2, uint32_t : 4,        \
-				 int : 4, uint64_t : 8),                       \
+	options_integer(reader, min, max, number, OPTIONS_WIDTH(*(number)),    \
 			failure)
 int options_integer(struct options_reader *reader, uint64_t min, uint64_t max,
 		    void *number, size_t number_bytes, struct failure *failure);
+
+enum options_unit {
+	OPTIONS_NUMBER,	 /* as options_number(); a row need not say so */
+	OPTIONS_SIZE,	 /* as options_size() */
+	OPTIONS_MS,	 /* whole milliseconds, which are stored in ns */
+	OPTIONS_SECONDS, /* whole seconds, which are stored in ns */
+};
+
+/* A row of a table: an option whose value is a number, min..max, and the
+ * integer of a struct where the number is stored. */
+struct options_row {
+	int id;
+	uint64_t min, max;
+	size_t offset, width;
+	enum options_unit unit;
+};
+#define OPTIONS_FIELD(type, name)                                              \
+	.offset = offsetof(type, name),                                        \
+	.width = OPTIONS_WIDTH(((type *)NULL)->name)
+
+/* Store the value of the option just returned in *target, by the row of this
+ * option; without one, do nothing.  Returns 0, or -EINVAL as options_refuse()
+ * does. */
+int options_take_row(struct options_reader *reader, int id,
+		     const struct options_row *rows, unsigned row_count,
+		     void *target, struct failure *failure);
 
 /* Read the value as a number of bytes in the form of parse_size(). */
 int options_size(struct options_reader *reader, uint64_t min, uint64_t max,
@@ -169,10 +197,6 @@ int options_share(struct options_reader *reader, uint64_t min, uint64_t max,
  * above. */
 int options_choice(struct options_reader *reader, const char *const *choices,
 		   unsigned count, unsigned *choice, struct failure *failure);
-
-/* Store seconds, 1..max, as nanoseconds.  0, or -EINVAL as above. */
-int options_seconds(struct options_reader *reader, uint64_t max, uint64_t *ns,
-		    struct failure *failure);
 
 /*
  * Refuse an operand that cannot be the name of a file: "", and "-", which other

@@ -432,25 +432,64 @@ static void choices(void **state)
 	assert_int_equal(choice, 3);
 }
 
-static void ports_and_seconds(void **state)
+static void ports(void **state)
 {
 	uint16_t port = 7;
-	uint64_t ns = 0;
 
 	(void)state;
-	BEGIN("--many=65000", "--many=65001", "--many=20", "--many=21");
+	BEGIN("--many=65000", "--many=65001");
 	expect(MANY, "65000");
 	assert_int_equal(options_number(&reader, 1, 65000, &port, &failure), 0);
 	assert_int_equal(port, 65000);
 	expect(MANY, "65001");
 	expect_value_refused(options_number(&reader, 1, 65000, &port, &failure),
 			     "--many=65001", "not a number from 1 to 65000");
+}
+
+static void rows(void **state)
+{
+	struct {
+		uint16_t before;
+		uint16_t port;
+		uint16_t after;
+		uint64_t ns;
+		uint32_t bytes;
+	} taken = { .before = 7, .after = 8 };
+#define FIELD(name) OPTIONS_FIELD(__typeof__(taken), name)
+	static const struct options_row table[] = {
+		{ ONCE, 1, UINT16_MAX, FIELD(port) },
+		{ MANY, 1, 20, FIELD(ns), OPTIONS_SECONDS },
+		{ FLAG, 0, UINT32_MAX, FIELD(bytes), OPTIONS_SIZE },
+		{ OTHER, 20, 20, FIELD(ns), OPTIONS_MS },
+	};
+#define TAKE(id)                                                               \
+	options_take_row(&reader, id, table, ARRAY_LEN(table), &taken, &failure)
+
+	(void)state;
+	BEGIN("--once=65535", "--many=20", "--many=21", "--many=2K",
+	      "--many=x");
+	expect(ONCE, "65535");
+	assert_int_equal(TAKE(ONCE), 0);
+	assert_int_equal(taken.port, 65535);
+	assert_int_equal(taken.before, 7);
+	assert_int_equal(taken.after, 8);
+	assert_int_equal(TAKE(FILE_ONCE), 0);
+	assert_int_equal(taken.port, 65535);
 	expect(MANY, "20");
-	assert_int_equal(options_seconds(&reader, 20, &ns, &failure), 0);
-	assert_true(ns == 20 * UINT64_C(1000000000));
+	assert_int_equal(TAKE(MANY), 0);
+	assert_true(taken.ns == 20 * UINT64_C(1000000000));
+	assert_int_equal(TAKE(OTHER), 0);
+	assert_int_equal(taken.ns, 20000000);
 	expect(MANY, "21");
-	expect_value_refused(options_seconds(&reader, 20, &ns, &failure),
-			     "--many=21", "not a number from 1 to 20");
+	expect_value_refused(TAKE(MANY), "--many=21",
+			     "not a number from 1 to 20");
+	expect(MANY, "2K");
+	assert_int_equal(TAKE(FLAG), 0);
+	assert_int_equal(taken.bytes, 2048);
+	expect(MANY, "x");
+	expect_value_refused(TAKE(FLAG), "--many=x",
+			     "not a size: digits, and K, M, G or T for powers "
+			     "of 1024, such as 1536M");
 }
 
 static void refusals(void **state)
@@ -530,7 +569,8 @@ int main(void)
 		cmocka_unit_test(read_all),
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(choices),
-		cmocka_unit_test(ports_and_seconds),
+		cmocka_unit_test(ports),
+		cmocka_unit_test(rows),
 		cmocka_unit_test(refusals),
 		cmocka_unit_test(file_operands),
 		cmocka_unit_test(largest_table),

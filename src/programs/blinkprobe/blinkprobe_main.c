@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 
 #include "base/base.h"
+#include "base/clock.h"
 #include "base/failure.h"
 #include "base/format.h"
 #include "base/log.h"
@@ -217,17 +218,30 @@ static const struct options_entry noise_entries[] = {
 	OPTIONS_COMMON,
 };
 
-static int take_size(struct options *options, uint64_t min, uint64_t *bytes,
-		     struct failure *failure)
-{
-	return options_size(&options->reader, min, (uint64_t)1 << 40, bytes,
-			    failure);
-}
+#define SIZE_MAX_BYTES ((uint64_t)1 << 40)
+#define FIELD(name) OPTIONS_FIELD(struct options, name)
+static const struct options_row number_rows[] = {
+	{ OPTION_ROUNDS, 1, ROUNDS_MAX, FIELD(rounds) },
+	{ OPTION_BYTES, 0, SIZE_MAX_BYTES, FIELD(bytes), OPTIONS_SIZE },
+	{ OPTION_THREADS, 1, THREAD_POOL_WORKERS_MAX, FIELD(memory.threads) },
+	{ OPTION_CPU_NODE, 0, TOPOLOGY_NODES_MAX - 1, FIELD(memory.cpu_node) },
+	{ OPTION_MEMORY_NODE, 0, TOPOLOGY_NODES_MAX - 1,
+	  FIELD(memory.memory_node) },
+	{ OPTION_PAYLOAD, 16, 65000, FIELD(network.ping_bytes) },
+	{ OPTION_PORT, 1, UINT16_MAX - RANK_NODES_MAX, FIELD(network.port) },
+	{ OPTION_DEADLINE, 1, DEADLINE_SECONDS_MAX, FIELD(network.deadline_ns),
+	  OPTIONS_SECONDS },
+	{ OPTION_TIME_MS, 1, NOISE_MS_MAX, FIELD(noise.time_ns), OPTIONS_MS },
+	{ OPTION_THRESHOLD_NS, 0, NS_PER_S, FIELD(noise.threshold_ns) },
+	{ OPTION_TIMEOUT_MS, 1, TIMEOUT_MS_MAX, FIELD(run.timeout_ms) },
+	{ OPTION_PARENT, 1, INT32_MAX, FIELD(run.parent) },
+};
 
 static int take_power(struct options *options, uint64_t *bytes,
 		      struct failure *failure)
 {
-	int ret = take_size(options, MEMORY_PROBE_LINE_BYTES, bytes, failure);
+	int ret = options_size(&options->reader, MEMORY_PROBE_LINE_BYTES,
+			       SIZE_MAX_BYTES, bytes, failure);
 
 	if (ret == 0 && (*bytes & (*bytes - 1)) != 0)
 		return options_refuse(&options->reader, failure,
@@ -246,16 +260,6 @@ static int take_codec(struct options *options, struct failure *failure)
 			      "not lz4, zstd or zstd:LEVEL, with a LEVEL from "
 			      "1 to %d",
 			      CODEC_LEVEL_MAX);
-}
-
-static int take_time(struct options *options, struct failure *failure)
-{
-	uint64_t ms = 0;
-	int ret =
-		options_number(&options->reader, 1, NOISE_MS_MAX, &ms, failure);
-
-	options->noise.time_ns = ms * 1000000;
-	return ret;
 }
 
 static int take_events(struct options *options, struct failure *failure)
@@ -281,11 +285,6 @@ static int take_option(void *context, int id, struct failure *failure)
 	struct options_reader *reader = &options->reader;
 
 	switch (id) {
-	case OPTION_ROUNDS:
-		return options_number(reader, 1, ROUNDS_MAX, &options->rounds,
-				      failure);
-	case OPTION_BYTES:
-		return take_size(options, 0, &options->bytes, failure);
 	case OPTION_PATTERN:
 		return options_choice(reader, patterns, ARRAY_LEN(patterns),
 				      &options->memory.pattern, failure);
@@ -296,39 +295,12 @@ static int take_option(void *context, int id, struct failure *failure)
 		return take_power(options, &options->block_bytes, failure);
 	case OPTION_CODEC:
 		return take_codec(options, failure);
-	case OPTION_THREADS:
-		return options_number(reader, 1, THREAD_POOL_WORKERS_MAX,
-				      &options->memory.threads, failure);
-	case OPTION_CPU_NODE:
-		return options_number(reader, 0, TOPOLOGY_NODES_MAX - 1,
-				      &options->memory.cpu_node, failure);
-	case OPTION_MEMORY_NODE:
-		return options_number(reader, 0, TOPOLOGY_NODES_MAX - 1,
-				      &options->memory.memory_node, failure);
-	case OPTION_PAYLOAD:
-		return options_number(reader, 16, 65000,
-				      &options->network.ping_bytes, failure);
-	case OPTION_PORT:
-		return options_number(reader, 1, 65535 - RANK_NODES_MAX,
-				      &options->network.port, failure);
-	case OPTION_DEADLINE:
-		return options_seconds(reader, DEADLINE_SECONDS_MAX,
-				       &options->network.deadline_ns, failure);
-	case OPTION_TIME_MS:
-		return take_time(options, failure);
-	case OPTION_THRESHOLD_NS:
-		return options_number(reader, 0, 1000000000,
-				      &options->noise.threshold_ns, failure);
 	case OPTION_COUNT:
 		return take_events(options, failure);
-	case OPTION_TIMEOUT_MS:
-		return options_number(reader, 1, TIMEOUT_MS_MAX,
-				      &options->run.timeout_ms, failure);
-	case OPTION_PARENT:
-		return options_number(reader, 1, INT32_MAX,
-				      &options->run.parent, failure);
 	default:
-		return 0;
+		return options_take_row(reader, id, number_rows,
+					ARRAY_LEN(number_rows), options,
+					failure);
 	}
 }
 

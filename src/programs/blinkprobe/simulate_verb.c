@@ -153,6 +153,30 @@ static const struct options_entry entries[] = {
 	OPTIONS_COMMON,
 };
 
+#define FIELD(name) OPTIONS_FIELD(struct simulation_options, name)
+static const struct options_row number_rows[] = {
+	{ OPTION_NODES, 2, RANK_NODES_MAX, FIELD(node_count) },
+	{ OPTION_MESSAGE, 0, (uint64_t)1 << 40, FIELD(message_bytes),
+	  OPTIONS_SIZE },
+	{ OPTION_TIMES, 1, SIMULATION_TIMES_MAX, FIELD(times) },
+	{ OPTION_DEADLINE, 1, 3600, FIELD(deadline_ns), OPTIONS_SECONDS },
+	{ OPTION_LIMIT, 1, LIMIT_SECONDS_MAX, FIELD(limit_ns),
+	  OPTIONS_SECONDS },
+	{ OPTION_SKEW, 0, TIME_NS_MAX, FIELD(skew_ns) },
+	{ OPTION_SEED, 0, UINT64_MAX, FIELD(seed) },
+	{ OPTION_DELAY, 0, TIME_NS_MAX, FIELD(network.link_delay_ns) },
+	{ OPTION_QUEUE, 2 * KIB, INT32_MAX, FIELD(network.queue_bytes),
+	  OPTIONS_SIZE },
+	{ OPTION_MTU, 576, UINT16_MAX, FIELD(network.mtu_bytes) },
+	{ OPTION_DATAGRAM, 256, DATAGRAM_BATCH_BYTES_MAX,
+	  FIELD(network.datagram_bytes) },
+	{ OPTION_RECEIVE_ROOM, 4 * KIB, INT32_MAX,
+	  FIELD(network.receive_room_max), OPTIONS_SIZE },
+	{ OPTION_LEAF, 1, RANK_NODES_MAX, FIELD(network.leaf_hosts) },
+	{ OPTION_OVERSUBSCRIPTION, 1, RANK_NODES_MAX,
+	  FIELD(network.oversubscription) },
+};
+
 struct simulate_options {
 	struct options_reader reader;
 	struct simulation_options simulation;
@@ -353,47 +377,26 @@ static int take_records(struct simulate_options *options,
 			      "not records from 1 to 1T, such as 10M");
 }
 
-static int take_size_32(struct options_reader *reader, uint64_t min,
-			uint32_t *size, struct failure *failure)
+static int take_option(void *context, int id, struct failure *failure)
 {
-	uint64_t bytes = 0;
-	int error = options_size(reader, min, INT32_MAX, &bytes, failure);
-
-	*size = (uint32_t)bytes;
-	return error;
-}
-
-/* Options of the network; the others are take_option()'s. */
-static int take_network_option(struct simulate_options *options, int id,
-			       struct failure *failure)
-{
-	struct virtual_network_options *network = &options->simulation.network;
+	struct simulate_options *options = context;
+	struct simulation_options *simulation = &options->simulation;
+	struct virtual_network_options *network = &simulation->network;
 	struct options_reader *reader = &options->reader;
 
 	switch (id) {
+	case OPTION_RECORDS:
+		return take_records(options, failure);
+	case OPTION_LENGTHS:
+		return options_choice(reader, simulation_lengths_names,
+				      SIMULATION_LENGTHS, &simulation->lengths,
+				      failure);
+	case OPTION_SCHEDULE:
+		return options_choice(reader, exchange_schedule_names,
+				      EXCHANGE_SCHEDULES, &simulation->schedule,
+				      failure);
 	case OPTION_LINK:
 		return take_link(options, failure);
-	case OPTION_DELAY:
-		return options_number(reader, 0, TIME_NS_MAX,
-				      &network->link_delay_ns, failure);
-	case OPTION_QUEUE:
-		return options_size(reader, 2 * KIB, INT32_MAX,
-				    &network->queue_bytes, failure);
-	case OPTION_MTU:
-		return options_number(reader, 576, 65535, &network->mtu_bytes,
-				      failure);
-	case OPTION_DATAGRAM:
-		return options_number(reader, 256, DATAGRAM_BATCH_BYTES_MAX,
-				      &network->datagram_bytes, failure);
-	case OPTION_RECEIVE_ROOM:
-		return take_size_32(reader, 4 * KIB, &network->receive_room_max,
-				    failure);
-	case OPTION_LEAF:
-		return options_number(reader, 1, RANK_NODES_MAX,
-				      &network->leaf_hosts, failure);
-	case OPTION_OVERSUBSCRIPTION:
-		return options_number(reader, 1, RANK_NODES_MAX,
-				      &network->oversubscription, failure);
 	case OPTION_LOSS:
 		return take_chance(options, &network->loss, failure);
 	case OPTION_DUPLICATES:
@@ -408,49 +411,6 @@ static int take_network_option(struct simulate_options *options, int id,
 		return take_cost(options, &network->send, failure);
 	case OPTION_RECEIVE_COST:
 		return take_cost(options, &network->receive, failure);
-	default:
-		return 0;
-	}
-}
-
-static int take_option(void *context, int id, struct failure *failure)
-{
-	struct simulate_options *options = context;
-	struct simulation_options *simulation = &options->simulation;
-	struct options_reader *reader = &options->reader;
-
-	switch (id) {
-	case OPTION_NODES:
-		return options_number(reader, 2, RANK_NODES_MAX,
-				      &simulation->node_count, failure);
-	case OPTION_MESSAGE:
-		return options_size(reader, 0, (uint64_t)1 << 40,
-				    &simulation->message_bytes, failure);
-	case OPTION_RECORDS:
-		return take_records(options, failure);
-	case OPTION_LENGTHS:
-		return options_choice(reader, simulation_lengths_names,
-				      SIMULATION_LENGTHS, &simulation->lengths,
-				      failure);
-	case OPTION_TIMES:
-		return options_number(reader, 1, SIMULATION_TIMES_MAX,
-				      &simulation->times, failure);
-	case OPTION_SCHEDULE:
-		return options_choice(reader, exchange_schedule_names,
-				      EXCHANGE_SCHEDULES, &simulation->schedule,
-				      failure);
-	case OPTION_LIMIT:
-		return options_seconds(reader, LIMIT_SECONDS_MAX,
-				       &simulation->limit_ns, failure);
-	case OPTION_DEADLINE:
-		return options_seconds(reader, 3600, &simulation->deadline_ns,
-				       failure);
-	case OPTION_SKEW:
-		return options_number(reader, 0, TIME_NS_MAX,
-				      &simulation->skew_ns, failure);
-	case OPTION_SEED:
-		return options_number(reader, 0, UINT64_MAX, &simulation->seed,
-				      failure);
 	case OPTION_NOISE:
 		return take_noise(options, failure);
 	case OPTION_SLOW:
@@ -464,7 +424,9 @@ static int take_option(void *context, int id, struct failure *failure)
 				  ARRAY_LEN(simulation->deaths),
 				  &simulation->death_count, failure);
 	default:
-		return take_network_option(options, id, failure);
+		return options_take_row(reader, id, number_rows,
+					ARRAY_LEN(number_rows), simulation,
+					failure);
 	}
 }
 

@@ -15,6 +15,15 @@
 #define DEADLINE_SECONDS_MAX 86400
 #define DEADLINE_NS_DEFAULT ((uint64_t)5 * 1000000000)
 
+#define FIELD(name) OPTIONS_FIELD(struct cluster_config, name)
+static const struct options_row number_rows[] = {
+	{ CLUSTER_OPTION_PORT, 1, UINT16_MAX, FIELD(port) },
+	{ CLUSTER_OPTION_PAYLOAD, UDP_PAYLOAD_BYTES_MIN, UDP_PAYLOAD_BYTES_MAX,
+	  FIELD(payload_bytes) },
+	{ CLUSTER_OPTION_DEADLINE, 1, DEADLINE_SECONDS_MAX, FIELD(deadline_ns),
+	  OPTIONS_SECONDS },
+};
+
 /* In the order of their enum. */
 static const char *const references[] = { "no", "yes", "auto" };
 
@@ -111,18 +120,10 @@ int cluster_options_take(struct options_reader *reader, int id,
 				      &config->by_reference, failure);
 	case CLUSTER_OPTION_ROLES:
 		return roles_options_take(reader, &config->roles, failure);
-	case CLUSTER_OPTION_PORT:
-		return options_number(reader, 1, UINT16_MAX, &config->port,
-				      failure);
-	case CLUSTER_OPTION_PAYLOAD:
-		return options_number(reader, UDP_PAYLOAD_BYTES_MIN,
-				      UDP_PAYLOAD_BYTES_MAX,
-				      &config->payload_bytes, failure);
-	case CLUSTER_OPTION_DEADLINE:
-		return options_seconds(reader, DEADLINE_SECONDS_MAX,
-				       &config->deadline_ns, failure);
 	default:
-		return 0;
+		return options_take_row(reader, id, number_rows,
+					ARRAY_LEN(number_rows), config,
+					failure);
 	}
 }
 
