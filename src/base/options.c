@@ -350,27 +350,13 @@ int options_check(struct options_reader *reader,
 
 /* --- values --------------------------------------------------------------- */
 
-static void store(void *number, size_t number_bytes, uint64_t value)
+int options_number(struct options_reader *reader, uint64_t min, uint64_t max,
+		   uint64_t *number, struct failure *failure)
 {
-	if (number_bytes == sizeof(uint16_t))
-		*(uint16_t *)number = (uint16_t)value;
-	else if (number_bytes == sizeof(uint32_t))
-		*(uint32_t *)number = (uint32_t)value;
-	else
-		*(uint64_t *)number = value;
-}
-
-int options_integer(struct options_reader *reader, uint64_t min, uint64_t max,
-		    void *number, size_t number_bytes, struct failure *failure)
-{
-	uint64_t value;
-
-	if (parse_u64(reader->value, min, max, &value) < 0)
-		return options_refuse(
-			reader, failure, "not a number from %llu to %llu",
-			(unsigned long long)min, (unsigned long long)max);
-	store(number, number_bytes, value);
-	return 0;
+	if (parse_u64(reader->value, min, max, number) == 0)
+		return 0;
+	return options_refuse(reader, failure, "not a number from %llu to %llu",
+			      (unsigned long long)min, (unsigned long long)max);
 }
 
 int options_size(struct options_reader *reader, uint64_t min, uint64_t max,
@@ -421,6 +407,7 @@ int options_take_row(struct options_reader *reader, int id,
 	};
 	const struct options_row *row = rows;
 	uint64_t value = 0;
+	void *number;
 	int error;
 
 	while (row < rows + row_count && row->id != id)
@@ -432,8 +419,14 @@ int options_take_row(struct options_reader *reader, int id,
 				       failure)
 			: options_number(reader, row->min, row->max, &value,
 					 failure);
-	store((char *)target + row->offset, row->width,
-	      value * factors[row->unit]);
+	value *= factors[row->unit];
+	number = (char *)target + row->offset;
+	if (row->width == sizeof(uint16_t))
+		*(uint16_t *)number = (uint16_t)value;
+	else if (row->width == sizeof(uint32_t))
+		*(uint32_t *)number = (uint32_t)value;
+	else
+		*(uint64_t *)number = value;
 	return error;
 }
 

@@ -144,18 +144,10 @@ int options_check(struct options_reader *reader,
 		  const struct options_rule *rules, unsigned rule_count,
 		  struct failure *failure);
 
-/* The bytes of an integer of one of these types, and of no other. */
-#define OPTIONS_WIDTH(integer)                                                 \
-	_Generic(integer, uint16_t : 2, uint32_t : 4, int : 4, uint64_t : 8)
-
-/* Read the value of the option just returned as a decimal number, min..max,
- * into *number, an integer that max fits into.  Returns 0, or -EINVAL as
- * options_refuse() does. */
-#define options_number(reader, min, max, number, failure)                      \
-	options_integer(reader, min, max, number, OPTIONS_WIDTH(*(number)),    \
-			failure)
-int options_integer(struct options_reader *reader, uint64_t min, uint64_t max,
-		    void *number, size_t number_bytes, struct failure *failure);
+/* Read the value of the option just returned as a decimal number, min..max.
+ * Returns 0, or -EINVAL as options_refuse() does. */
+int options_number(struct options_reader *reader, uint64_t min, uint64_t max,
+		   uint64_t *number, struct failure *failure);
 
 enum options_unit {
 	OPTIONS_NUMBER,	 /* as options_number(); a row need not say so */
@@ -165,7 +157,7 @@ enum options_unit {
 };
 
 /* A row of a table: an option whose value is a number, min..max, and the
- * integer of a struct where the number is stored. */
+ * integer of a struct where the number is stored, which max fits into. */
 struct options_row {
 	int id;
 	uint64_t min, max;
@@ -174,7 +166,8 @@ struct options_row {
 };
 #define OPTIONS_FIELD(type, name)                                              \
 	.offset = offsetof(type, name),                                        \
-	.width = OPTIONS_WIDTH(((type *)NULL)->name)
+	.width = _Generic(((type *)NULL)->name, uint16_t : 2, uint32_t : 4,    \
+			  int : 4, uint64_t : 8)
 
 /* Store the value of the option just returned in *target, by the row of this
  * option; without one, do nothing.  Returns 0, or -EINVAL as options_refuse()

@@ -128,6 +128,11 @@ static const char *const splitters_words[] = {
 };
 static const char *const number_types[] = { [4] = "u32", [8] = "u64" };
 
+static const struct options_row batch_size = {
+	OPTION_BATCH_SIZE, 2, UINT16_MAX,
+	OPTIONS_FIELD(struct external_config, runs_max)
+};
+
 static int take_kernel(struct options *options, struct failure *failure)
 {
 	struct options_reader *reader = &options->reader;
@@ -215,9 +220,8 @@ static int take_option(void *context, int id, struct failure *failure)
 		return external_options_scratch(reader, &options->external,
 						failure);
 	case OPTION_BATCH_SIZE:
-		return options_number(reader, 2, UINT16_MAX,
-				      &options->external.config.runs_max,
-				      failure);
+		return options_take_row(reader, id, &batch_size, 1,
+					&options->external.config, failure);
 	case OPTION_DISK_RATES:
 		return external_options_rates(reader, &options->external,
 					      failure);

@@ -18,6 +18,15 @@
 #define HEADER_DROPPED_MAX ((uint64_t)1 << 40)
 #define RANDOM "random:"
 
+#define FIELD(name) OPTIONS_FIELD(struct sorter_config, name)
+static const struct options_row number_rows[] = {
+	{ SHAPE_OPTION_DEVICE_BYTES, 1, INT64_MAX, FIELD(device_bytes),
+	  OPTIONS_SIZE },
+	{ SHAPE_OPTION_RECORD_SIZE, 1, RECORD_SIZE_MAX, FIELD(shape.size) },
+	{ SHAPE_OPTION_HEAD, 1, INT64_MAX, FIELD(head_records) },
+	{ SHAPE_OPTION_THREADS, 1, THREAD_POOL_WORKERS_MAX, FIELD(threads) },
+};
+
 /* One more --key, which weighs less than those before. */
 static int take_key(struct options_reader *reader, struct sorter_config *config,
 		    struct failure *failure)
@@ -92,26 +101,16 @@ int shape_options_take(struct options_reader *reader, int id,
 		       struct sorter_config *config, struct failure *failure)
 {
 	switch (id) {
-	case SHAPE_OPTION_DEVICE_BYTES:
-		return options_size(reader, 1, INT64_MAX, &config->device_bytes,
-				    failure);
 	case SHAPE_OPTION_HEADER:
 		return take_header(reader, config, failure);
-	case SHAPE_OPTION_RECORD_SIZE:
-		return options_number(reader, 1, RECORD_SIZE_MAX,
-				      &config->shape.size, failure);
 	case SHAPE_OPTION_KEY:
 		return take_key(reader, config, failure);
 	case SHAPE_OPTION_UNIQUE:
 		return take_unique(reader, &config->unique, failure);
-	case SHAPE_OPTION_HEAD:
-		return options_number(reader, 1, INT64_MAX,
-				      &config->head_records, failure);
-	case SHAPE_OPTION_THREADS:
-		return options_number(reader, 1, THREAD_POOL_WORKERS_MAX,
-				      &config->threads, failure);
 	default:
-		return 0;
+		return options_take_row(reader, id, number_rows,
+					ARRAY_LEN(number_rows), config,
+					failure);
 	}
 }
 
