@@ -213,24 +213,6 @@ void format_json_string(FILE *stream, const char *text)
 	format_json_bytes(stream, text, strlen(text));
 }
 
-void format_json_text(FILE *stream, const char *key, const char *text)
-{
-	fprintf(stream, ", \"%s\": ", key);
-	if (text)
-		format_json_string(stream, text);
-	else
-		fputs("null", stream);
-}
-
-void format_json_number(FILE *stream, const char *key, bool is_known,
-			int64_t number)
-{
-	if (is_known)
-		fprintf(stream, ", \"%s\": %" PRId64, key, number);
-	else
-		fprintf(stream, ", \"%s\": null", key);
-}
-
 void format_add(struct format_line *line, const char *text)
 {
 	size_t room = sizeof(line->text) - 1 - line->length;

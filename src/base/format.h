@@ -62,12 +62,6 @@ size_t format_utf8_length(const char *text);
  * UTF-8 become U+FFFD, since JSON text must be UTF-8. */
 void format_json_string(FILE *stream, const char *text);
 
-/* Print a member of a JSON object behind others: its key and the text, or null
- * if that is NULL; or its key and the number, or null if it is not known. */
-void format_json_text(FILE *stream, const char *key, const char *text);
-void format_json_number(FILE *stream, const char *key, bool is_known,
-			int64_t number);
-
 /* Print this many bytes, which may hold NULs, as a JSON string; one NUL follows
  * them. */
 void format_json_bytes(FILE *stream, const char *text, size_t bytes);

@@ -143,24 +143,6 @@ static void format_json_string__escapes(void **state)
 	assert_json("\n\x01\x1f\x7f", "\"\\n\\u0001\\u001f\x7f\"");
 }
 
-static void format_json__member_or_null(void **state)
-{
-	char *got = NULL;
-	size_t length = 0;
-	FILE *stream = open_memstream(&got, &length);
-
-	(void)state;
-	assert_non_null(stream);
-	format_json_number(stream, "a", true, INT64_MIN);
-	format_json_number(stream, "b", false, 1);
-	format_json_text(stream, "c", "\"");
-	format_json_text(stream, "d", NULL);
-	assert_int_equal(fclose(stream), 0);
-	assert_string_equal(got, ", \"a\": -9223372036854775808, \"b\": null"
-				 ", \"c\": \"\\\"\", \"d\": null");
-	free(got);
-}
-
 static void assert_shortened(size_t room, const char *text, const char *want)
 {
 	char got[32];
@@ -223,7 +205,6 @@ int main(void)
 		cmocka_unit_test(format_size__up_and_down),
 		cmocka_unit_test(format_duration__edges),
 		cmocka_unit_test(format_json_string__escapes),
-		cmocka_unit_test(format_json__member_or_null),
 		cmocka_unit_test(format_shortened__edges),
 		cmocka_unit_test(format_shortened__utf8),
 		cmocka_unit_test(format_json_bytes__nul),

@@ -13,7 +13,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/failure.h"
-#include "base/format.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "base/stdout.h"
@@ -308,19 +308,22 @@ static int take_option(void *context, int id, struct failure *failure)
 
 static void print_head(const char *probe)
 {
-	printf("{\"schema\": \"blinkprobe-%s-1\", \"program\": \"blinkprobe\"",
-	       probe);
-	format_json_text(stdout, "version", blinksort_version);
-	printf(", \"probe\": \"%s\"", probe);
+	char schema[64];
+
+	snprintf(schema, sizeof(schema), "blinkprobe-%s-1", probe);
+	json_begin(schema);
+	json_text("program", "blinkprobe");
+	json_text("version", blinksort_version);
+	json_text("probe", probe);
 }
 
 static void print_numbers(const char *key, const uint64_t *numbers,
 			  uint64_t count)
 {
-	printf(", \"%s\": [", key);
+	json_open(key, '[');
 	for (uint64_t i = 0; i < count; i++)
-		printf("%s%" PRIu64, i == 0 ? "" : ", ", numbers[i]);
-	printf("]");
+		json_number(NULL, numbers[i]);
+	json_close(']');
 }
 
 /* The end of the process frees them. */
@@ -371,15 +374,21 @@ static void print_places(const uint64_t *bytes_on)
 {
 	bool any = false;
 
-	fputs(", \"numa\": ", stdout);
 	for (unsigned i = 0; i < TOPOLOGY_NODES_MAX; i++) {
 		if (bytes_on[i] == 0)
 			continue;
-		printf("%s{\"node\": %u, \"memory_bytes\": %" PRIu64 "}",
-		       any ? ", " : "[", i, bytes_on[i]);
+		if (!any)
+			json_open("numa", '[');
 		any = true;
+		json_open(NULL, '{');
+		json_number("node", i);
+		json_number("memory_bytes", bytes_on[i]);
+		json_close('}');
 	}
-	fputs(any ? "]" : "null", stdout);
+	if (any)
+		json_close(']');
+	else
+		json_null("numa");
 }
 
 static unsigned cpus_of(const struct topology *topology, unsigned node)
@@ -394,18 +403,14 @@ static unsigned cpus_of(const struct topology *topology, unsigned node)
 /* In the order of nodes; null: the firmware does not tell. */
 static void print_distances(unsigned from, uint64_t nodes)
 {
-	fputs(", \"distances\": [", stdout);
+	json_open("distances", '[');
 	for (uint64_t left = nodes; left; left &= left - 1) {
 		unsigned distance = topology_distance(
 			from, (unsigned)__builtin_ctzll(left));
 
-		fputs(left == nodes ? "" : ", ", stdout);
-		if (distance > 0)
-			printf("%u", distance);
-		else
-			fputs("null", stdout);
+		json_known(NULL, distance > 0, distance);
 	}
-	fputs("]}", stdout);
+	json_close(']');
 }
 
 /* Nodes with CPUs or memory that this process may use. */
@@ -417,16 +422,18 @@ static void print_nodes(const struct topology *topology)
 	if (memory == 0)
 		memory = nodes;
 	nodes |= memory;
-	fputs(", \"nodes\": [", stdout);
+	json_open("nodes", '[');
 	for (uint64_t left = nodes; left; left &= left - 1) {
 		unsigned node = (unsigned)__builtin_ctzll(left);
 
-		printf("%s{\"node\": %u, \"cpus\": %u, \"has_memory\": %s",
-		       left == nodes ? "" : ", ", node, cpus_of(topology, node),
-		       memory >> node & 1 ? "true" : "false");
+		json_open(NULL, '{');
+		json_number("node", node);
+		json_number("cpus", cpus_of(topology, node));
+		json_bool("has_memory", memory >> node & 1);
 		print_distances(node, nodes);
+		json_close('}');
 	}
-	fputs("]", stdout);
+	json_close(']');
 }
 
 static int probe_memory(struct options *options, struct failure *failure)
@@ -446,16 +453,15 @@ static int probe_memory(struct options *options, struct failure *failure)
 	if (error)
 		return error;
 	print_head("memory");
-	printf(", \"pattern\": \"%s\", \"area_bytes\": %" PRIu64
-	       ", \"block_bytes\": %" PRIu64 ", \"threads\": %u"
-	       ", \"thread_bytes\": %" PRIu64 ", \"thread_accesses\": %" PRIu64,
-	       patterns[memory->pattern], memory->area_bytes,
-	       memory->block_bytes, memory->threads,
-	       memory_probe_moved_bytes(memory), memory_probe_accesses(memory));
-	format_json_number(stdout, "cpu_node", memory->cpu_node >= 0,
-			   memory->cpu_node);
-	format_json_number(stdout, "memory_node", memory->memory_node >= 0,
-			   memory->memory_node);
+	json_text("pattern", patterns[memory->pattern]);
+	json_number("area_bytes", memory->area_bytes);
+	json_number("block_bytes", memory->block_bytes);
+	json_number("threads", memory->threads);
+	json_number("thread_bytes", memory_probe_moved_bytes(memory));
+	json_number("thread_accesses", memory_probe_accesses(memory));
+	json_known("cpu_node", memory->cpu_node >= 0, memory->cpu_node);
+	json_known("memory_node", memory->memory_node >= 0,
+		   memory->memory_node);
 	print_places(figures.bytes_on);
 	print_nodes(&topology);
 	print_numbers("samples_ns", figures.samples_ns, memory->rounds);
@@ -495,13 +501,13 @@ static int probe_codec(struct options *options, struct failure *failure)
 	if (error)
 		return error;
 	print_head("codec");
-	printf(", \"codec\": \"%s\"", codec_name(codec->codec.kind));
-	format_json_number(stdout, "level", codec->codec.kind == CODEC_ZSTD,
-			   codec->codec.level);
-	printf(", \"records\": \"%s\", \"block_bytes\": %" PRIu64
-	       ", \"plain_bytes\": %" PRIu64 ", \"stored_bytes\": %" PRIu64,
-	       codec->binary ? "binary" : "ascii", figures.block_bytes,
-	       figures.plain_bytes, figures.stored_bytes);
+	json_text("codec", codec_name(codec->codec.kind));
+	json_known("level", codec->codec.kind == CODEC_ZSTD,
+		   codec->codec.level);
+	json_text("records", codec->binary ? "binary" : "ascii");
+	json_number("block_bytes", figures.block_bytes);
+	json_number("plain_bytes", figures.plain_bytes);
+	json_number("stored_bytes", figures.stored_bytes);
 	print_numbers("compress_ns", figures.encode_ns, codec->rounds);
 	print_numbers("decompress_ns", figures.decode_ns, codec->rounds);
 	return 0;
@@ -509,12 +515,10 @@ static int probe_codec(struct options *options, struct failure *failure)
 
 static void print_words(char *const *words)
 {
-	printf(", \"command\": [");
-	for (char *const *word = words; *word; word++) {
-		fputs(word == words ? "" : ", ", stdout);
-		format_json_string(stdout, *word);
-	}
-	printf("]");
+	json_open("command", '[');
+	for (; *words; words++)
+		json_text(NULL, *words);
+	json_close(']');
 }
 
 static int probe_spawn(struct options *options, struct failure *failure)
@@ -546,7 +550,7 @@ static uint64_t time_ns(struct timeval time)
 
 static void print_known(const char *key, uint64_t number)
 {
-	format_json_number(stdout, key, number != RUN_PROBE_UNKNOWN, number);
+	json_known(key, number != RUN_PROBE_UNKNOWN, number);
 }
 
 /* How it ended; a signal gives the status that it has in a shell. */
@@ -555,14 +559,12 @@ static void print_end(const struct run_figures *figures)
 	int status = figures->wait_status;
 	bool signaled = WIFSIGNALED(status);
 
-	printf(", \"elapsed_ns\": %" PRIu64 ", \"exit_status\": %d",
-	       figures->end_ns - figures->begin_ns,
-	       signaled ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
-	format_json_number(stdout, "signal", signaled,
-			   signaled ? WTERMSIG(status) : 0);
-	format_json_number(stdout, "stopped_by", figures->stopped_by != 0,
-			   figures->stopped_by);
-	printf(", \"timed_out\": %s", figures->timed_out ? "true" : "false");
+	json_number("elapsed_ns", figures->end_ns - figures->begin_ns);
+	json_number("exit_status",
+		    signaled ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+	json_known("signal", signaled, signaled ? WTERMSIG(status) : 0);
+	json_known("stopped_by", figures->stopped_by != 0, figures->stopped_by);
+	json_bool("timed_out", figures->timed_out);
 }
 
 static void print_usage(const struct run_figures *figures)
@@ -586,18 +588,16 @@ static void print_counters(const struct event_counters *counters,
 {
 	char why[FAILURE_WHY_BYTES];
 
-	printf(", \"counters\": {");
-	for (unsigned i = 0; i < counters->count; i++) {
-		printf("%s\"%s\": ", i == 0 ? "" : ", ", counters->names[i]);
-		if (figures->counts[i] == EVENT_COUNTERS_UNKNOWN)
-			printf("null");
-		else
-			printf("%" PRIu64, figures->counts[i]);
-	}
+	json_open("counters", '{');
+	for (unsigned i = 0; i < counters->count; i++)
+		json_known(counters->names[i],
+			   figures->counts[i] != EVENT_COUNTERS_UNKNOWN,
+			   figures->counts[i]);
+	json_close('}');
 	event_counters_explain(counters, why, sizeof(why));
-	printf("}, \"counted_in\": \"%s\"",
-	       counters->user_only ? "user space" : "user space and kernel");
-	format_json_text(stdout, "not_counted", why[0] ? why : NULL);
+	json_text("counted_in",
+		  counters->user_only ? "user space" : "user space and kernel");
+	json_text("not_counted", why[0] ? why : NULL);
 }
 
 static int probe_run(struct options *options, struct failure *failure)
@@ -636,21 +636,20 @@ static int probe_run(struct options *options, struct failure *failure)
 static void print_peer(const struct rank *ranks, unsigned rank,
 		       const struct network_figures *figures, uint64_t rounds)
 {
-	printf("%s{\"rank\": %u, \"host\": ", rank == 1 ? "" : ", ", rank);
-	format_json_string(stdout, ranks->names[rank]);
-	printf(", \"lost_pings\": %u, \"payload_bytes\": %u"
-	       ", \"arrived_bytes\": %" PRIu64 ", \"arrived_ns\": %" PRIu64,
-	       figures->lost_pings, figures->payload_bytes, figures->udp.bytes,
-	       figures->udp.ns);
-	format_json_number(stdout, "tcp_arrived_bytes", figures->tcp.ns > 0,
-			   figures->tcp.bytes);
-	format_json_number(stdout, "tcp_arrived_ns", figures->tcp.ns > 0,
-			   figures->tcp.ns);
-	format_json_text(stdout, "tcp_why",
-			 figures->tcp_error ? strerror(-figures->tcp_error)
-					    : NULL);
+	json_open(NULL, '{');
+	json_number("rank", rank);
+	json_text("host", ranks->names[rank]);
+	json_number("lost_pings", figures->lost_pings);
+	json_number("payload_bytes", figures->payload_bytes);
+	json_number("arrived_bytes", figures->udp.bytes);
+	json_number("arrived_ns", figures->udp.ns);
+	json_known("tcp_arrived_bytes", figures->tcp.ns > 0,
+		   figures->tcp.bytes);
+	json_known("tcp_arrived_ns", figures->tcp.ns > 0, figures->tcp.ns);
+	json_text("tcp_why",
+		  figures->tcp_error ? strerror(-figures->tcp_error) : NULL);
 	print_numbers("round_trip_ns", figures->round_trip_ns, rounds);
-	printf("}");
+	json_close('}');
 }
 
 /* The network probe of a job whose ranks are known. */
@@ -664,13 +663,14 @@ static int run_network(const struct network_probe *network, struct rank *ranks,
 	if (error)
 		return error;
 	print_head("network");
-	printf(", \"rank\": %u, \"nodes\": %u, \"ping_payload_bytes\": %u"
-	       ", \"stream_bytes\": %" PRIu64 ", \"peers\": [",
-	       ranks->rank, ranks->node_count, network->ping_bytes,
-	       network->stream_bytes);
+	json_number("rank", ranks->rank);
+	json_number("nodes", ranks->node_count);
+	json_number("ping_payload_bytes", network->ping_bytes);
+	json_number("stream_bytes", network->stream_bytes);
+	json_open("peers", '[');
 	for (unsigned i = 1; ranks->rank == 0 && i < ranks->node_count; i++)
 		print_peer(ranks, i, &figures[i], network->rounds);
-	putchar(']');
+	json_close(']');
 	return 0;
 }
 
@@ -709,10 +709,10 @@ static int probe_network(struct options *options, struct failure *failure)
 /* What a counter has counted between two readings of it. */
 static void print_difference(const char *key, uint64_t before, uint64_t after)
 {
-	format_json_number(stdout, key,
-			   before != HOST_COUNTERS_UNKNOWN &&
-				   after != HOST_COUNTERS_UNKNOWN,
-			   (int64_t)(after - before));
+	json_known(key,
+		   before != HOST_COUNTERS_UNKNOWN &&
+			   after != HOST_COUNTERS_UNKNOWN,
+		   (int64_t)(after - before));
 }
 
 static void print_noise_of(const struct noise_figures *figures, unsigned i)
@@ -720,21 +720,22 @@ static void print_noise_of(const struct noise_figures *figures, unsigned i)
 	const struct noise_cpu *cpu = &figures->cpus[i];
 	uint16_t number = figures->topology.cpus[i];
 
-	printf("%s{\"cpu\": %u, \"watched_ns\": %" PRIu64
-	       ", \"readings\": %" PRIu64 ", \"lost_ns\": %" PRIu64
-	       ", \"lost_percent\": %.4f, \"count\": %" PRIu64
-	       ", \"longest_ns\": %" PRIu64,
-	       i == 0 ? "" : ", ", number, cpu->watched_ns, cpu->readings,
-	       cpu->lost_ns,
-	       100 * (double)cpu->lost_ns / (double)cpu->watched_ns, cpu->count,
-	       cpu->longest_ns);
+	json_open(NULL, '{');
+	json_number("cpu", number);
+	json_number("watched_ns", cpu->watched_ns);
+	json_number("readings", cpu->readings);
+	json_number("lost_ns", cpu->lost_ns);
+	json_decimal("lost_percent",
+		     100 * (double)cpu->lost_ns / (double)cpu->watched_ns, 4);
+	json_number("count", cpu->count);
+	json_number("longest_ns", cpu->longest_ns);
 	print_numbers("histogram", cpu->histogram, NOISE_PROBE_BINS);
 	print_difference("steal_ns", figures->before.steal_ns[number],
 			 figures->after.steal_ns[number]);
-	format_json_number(stdout, "frequency_khz",
-			   figures->frequency_khz[i] != HOST_COUNTERS_UNKNOWN,
-			   figures->frequency_khz[i]);
-	printf("}");
+	json_known("frequency_khz",
+		   figures->frequency_khz[i] != HOST_COUNTERS_UNKNOWN,
+		   figures->frequency_khz[i]);
+	json_close('}');
 }
 
 static void print_noise(const struct noise_probe *probe,
@@ -742,17 +743,18 @@ static void print_noise(const struct noise_probe *probe,
 {
 	uint64_t below_ns = NOISE_PROBE_FIRST_BIN_NS;
 
-	printf(", \"time_ns\": %" PRIu64 ", \"threshold_ns\": %" PRIu64
-	       ", \"histogram_below_ns\": [",
-	       probe->time_ns, probe->threshold_ns);
-	for (unsigned i = 0; i < NOISE_PROBE_BINS - 1; i++) {
-		printf("%" PRIu64 ", ", below_ns);
+	json_number("time_ns", probe->time_ns);
+	json_number("threshold_ns", probe->threshold_ns);
+	json_open("histogram_below_ns", '[');
+	for (unsigned i = 0; i < NOISE_PROBE_BINS; i++) {
+		json_known(NULL, i < NOISE_PROBE_BINS - 1, below_ns);
 		below_ns *= 10;
 	}
-	printf("null], \"cpus\": [");
+	json_close(']');
+	json_open("cpus", '[');
 	for (unsigned i = 0; i < figures->topology.cpu_count; i++)
 		print_noise_of(figures, i);
-	printf("]");
+	json_close(']');
 	print_difference("balloon_inflated_pages",
 			 figures->before.balloon_inflated,
 			 figures->after.balloon_inflated);
@@ -874,6 +876,6 @@ int main(int argc, char **argv)
 		return EXIT_DONE;
 	if (probe->run(&options, &failure) < 0)
 		return log_failure(&failure);
-	puts("}");
+	json_end();
 	return stdout_finish();
 }

@@ -9,6 +9,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/format.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "base/parse.h"
@@ -496,48 +497,45 @@ static void print_text(const struct simulation_options *options,
 	       figures->compared ? "" : "; messages were zeros");
 }
 
-static void print_number(const char *key, uint64_t number)
-{
-	printf(", \"%s\": %" PRIu64, key, number);
-}
-
 static void print_json(const struct simulation_options *options,
 		       const struct simulation_figures *figures)
 {
 	const struct exchange_counters *ranks = &figures->ranks;
 	const struct virtual_counters *network = &figures->network;
+	char digest[17];
 
-	printf("{\"schema\": \"blinkprobe-simulate-1\", \"program\": "
-	       "\"blinkprobe\"");
-	format_json_text(stdout, "version", blinksort_version);
-	printf(", \"probe\": \"simulate\"");
-	print_number("nodes", options->node_count);
-	print_number("message_bytes", options->message_bytes);
-	format_json_text(stdout, "schedule",
-			 exchange_schedule_names[figures->schedule]);
-	print_number("seed", options->seed);
-	print_number("link_bits_per_s", options->network.link_bits_per_s);
-	print_number("median_ns", figures->median_ns);
-	print_number("max_ns", figures->max_ns);
-	print_number("end_ns", figures->end_ns);
-	print_number("sent_bytes", ranks->sent_bytes);
-	print_number("sent_datagrams", ranks->sent_datagrams);
-	print_number("resent_datagrams", ranks->resent_datagrams);
-	print_number("duplicate_datagrams", ranks->duplicate_datagrams);
-	print_number("damaged_datagrams", ranks->damaged_datagrams);
-	print_number("stray_datagrams", ranks->stray_datagrams);
-	print_number("status_datagrams", ranks->status_datagrams);
-	print_number("datagrams", network->datagrams);
-	print_number("link_bytes", network->bytes);
-	print_number("switch_drops", network->queue_drops);
-	print_number("socket_drops", network->room_drops);
-	print_number("lost", network->lost);
-	print_number("duplicated", network->duplicated);
-	print_number("reordered", network->reordered);
-	print_number("corrupted", network->corrupted);
-	print_number("events", figures->event_count);
-	printf(", \"compared\": %s, \"digest\": \"%016" PRIx64 "\"}\n",
-	       figures->compared ? "true" : "false", figures->digest);
+	json_begin("blinkprobe-simulate-1");
+	json_text("program", "blinkprobe");
+	json_text("version", blinksort_version);
+	json_text("probe", "simulate");
+	json_number("nodes", options->node_count);
+	json_number("message_bytes", options->message_bytes);
+	json_text("schedule", exchange_schedule_names[figures->schedule]);
+	json_number("seed", options->seed);
+	json_number("link_bits_per_s", options->network.link_bits_per_s);
+	json_number("median_ns", figures->median_ns);
+	json_number("max_ns", figures->max_ns);
+	json_number("end_ns", figures->end_ns);
+	json_number("sent_bytes", ranks->sent_bytes);
+	json_number("sent_datagrams", ranks->sent_datagrams);
+	json_number("resent_datagrams", ranks->resent_datagrams);
+	json_number("duplicate_datagrams", ranks->duplicate_datagrams);
+	json_number("damaged_datagrams", ranks->damaged_datagrams);
+	json_number("stray_datagrams", ranks->stray_datagrams);
+	json_number("status_datagrams", ranks->status_datagrams);
+	json_number("datagrams", network->datagrams);
+	json_number("link_bytes", network->bytes);
+	json_number("switch_drops", network->queue_drops);
+	json_number("socket_drops", network->room_drops);
+	json_number("lost", network->lost);
+	json_number("duplicated", network->duplicated);
+	json_number("reordered", network->reordered);
+	json_number("corrupted", network->corrupted);
+	json_number("events", figures->event_count);
+	snprintf(digest, sizeof(digest), "%016" PRIx64, figures->digest);
+	json_bool("compared", figures->compared);
+	json_text("digest", digest);
+	json_end();
 }
 
 int simulate_verb_run(char **words)

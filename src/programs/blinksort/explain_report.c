@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/format.h"
+#include "base/json.h"
 #include "programs/blinksort/external_options.h"
 #include "programs/blinksort/external_report.h"
 #include "programs/blinksort/sort_report.h"
@@ -367,129 +368,143 @@ static void print_memory(const struct memory_explanation *explanation)
 
 /* --- JSON ----------------------------------------------------------------- */
 
-#define PLAN_HEAD "{\"schema\": \"blinksort-plan-1\", \"fits\": "
+#define PLAN_SCHEMA "blinksort-plan-1"
 
 static void print_exchange_json(const struct memory_forecast *forecast)
 {
 	const double *ns = forecast->schedules_ns;
 
 	if (!forecast->has_exchange) {
-		printf("null");
+		json_null("exchange");
 		return;
 	}
-	printf("{\"schedule\": \"%s\", \"message_bytes\": %.0f"
-	       ", \"link_ns\": %.0f, \"rounds_ns\": %.0f"
-	       ", \"all_at_once_ns\": %.0f, \"auto_ns\": %.0f"
-	       ", \"grid_ns\": %.0f, \"rows\": %u, \"columns\": %u"
-	       ", \"compresses\": %s",
-	       exchange_schedule_names[forecast->chosen],
-	       forecast->message_bytes, forecast->link_ns, ns[EXCHANGE_ROUNDS],
-	       ns[EXCHANGE_ALL_AT_ONCE], ns[EXCHANGE_AUTO], ns[EXCHANGE_GRID],
-	       forecast->rows, forecast->columns,
-	       forecast->compresses ? "true" : "false");
-	format_json_number(stdout, "compressed_ns", forecast->compressed_ns > 0,
-			   sort_report_ns(forecast->compressed_ns));
-	putchar('}');
+	json_open("exchange", '{');
+	json_text("schedule", exchange_schedule_names[forecast->chosen]);
+	json_decimal("message_bytes", forecast->message_bytes, 0);
+	json_decimal("link_ns", forecast->link_ns, 0);
+	json_decimal("rounds_ns", ns[EXCHANGE_ROUNDS], 0);
+	json_decimal("all_at_once_ns", ns[EXCHANGE_ALL_AT_ONCE], 0);
+	json_decimal("auto_ns", ns[EXCHANGE_AUTO], 0);
+	json_decimal("grid_ns", ns[EXCHANGE_GRID], 0);
+	json_number("rows", forecast->rows);
+	json_number("columns", forecast->columns);
+	json_bool("compresses", forecast->compresses);
+	json_known("compressed_ns", forecast->compressed_ns > 0,
+		   sort_report_ns(forecast->compressed_ns));
+	json_close('}');
 }
 
 static void print_memory_json(const struct memory_explanation *explanation)
 {
 	const struct sorter_result *result = &explanation->result;
 
-	printf(PLAN_HEAD "true, \"records\": %" PRIu64 ", \"bytes\": %" PRIu64
-			 ", \"memory_bytes\": %" PRIu64 ", \"threads\": %u",
-	       result->record_count, result->size_bytes, result->memory_bytes,
-	       result->threads);
-	format_json_text(stdout, "memory_source", result->memory_source);
-	format_json_text(stdout, "threads_source", result->threads_source);
-	printf(", \"ranks\": %u, \"whole_records\": %" PRIu64,
-	       explanation->rank_count, explanation->whole_records);
+	json_begin(PLAN_SCHEMA);
+	json_bool("fits", true);
+	json_number("records", result->record_count);
+	json_number("bytes", result->size_bytes);
+	json_number("memory_bytes", result->memory_bytes);
+	json_number("threads", result->threads);
+	json_text("memory_source", result->memory_source);
+	json_text("threads_source", result->threads_source);
+	json_number("ranks", explanation->rank_count);
+	json_number("whole_records", explanation->whole_records);
 	external_report_rates(&explanation->rates);
 	external_report_forecast(explanation->forecast.ns,
 				 explanation->forecast.passes, MEMORY_PASSES);
-	printf(", \"exchange\": ");
 	print_exchange_json(&explanation->forecast);
-	puts("}");
+	json_end();
 }
 
 static void print_roles_json(const struct roles_choice *choice)
 {
-	const char *comma = "";
-
-	format_json_text(stdout, "roles",
-			 choice->list[0] ? choice->list : NULL);
-	printf(", \"role_groups\": [");
+	json_text("roles", choice->list[0] ? choice->list : NULL);
+	json_open("role_groups", '[');
 	for (unsigned roles = 0; roles <= CLUSTER_ROLES_ALL; roles++) {
 		const struct roles_group *group = &choice->groups[roles];
 
 		if (group->rank_count == 0)
 			continue;
-		printf("%s{\"ranks\": %u", comma, group->rank_count);
+		json_open(NULL, '{');
+		json_number("ranks", group->rank_count);
 		sort_report_roles(roles);
 		external_report_forecast(group->forecast.ns,
 					 group->forecast.passes,
 					 EXTERNAL_PASSES);
-		putchar('}');
-		comma = ", ";
+		json_close('}');
 	}
-	putchar(']');
+	json_close(']');
+}
+
+static void print_plan_json(const struct external_explanation *explanation)
+{
+	const struct external_plan *plan = &explanation->plan;
+	const struct external_request *request = &explanation->request;
+	uint64_t size = request->shape.size;
+
+	json_text("way", external_way_name(plan->way));
+	json_bool("merges_inputs", request->input_runs > 0);
+	json_number("lanes", plan->lane_count);
+	json_number("batches", plan->batch_count);
+	json_number("batch_bytes", plan->batch.capacity * size);
+	json_number("block_bytes", plan->block_records * size);
+	json_number("runs", plan->run_count);
+	json_number("pieces", plan->piece_count);
+	json_number("merges", plan->merge_count);
+	json_number("merged_bytes", plan->merged_records * size);
+	json_number("read_bytes", plan->read_bytes);
+	json_number("spilled_bytes", plan->spilled_records * size);
+	json_bool("may_reread", explanation->may_reread);
+	json_number("scratch_bytes", plan->scratch_bytes);
+	json_decimal("input_passes", input_passes(explanation), 4);
+}
+
+static void
+print_directories_json(const struct external_config *config,
+		       const struct external_explanation *explanation)
+{
+	json_open("directories", '[');
+	for (unsigned d = 0; d < explanation->directory_count; d++) {
+		json_open(NULL, '{');
+		json_text("path", config->scratch_paths[d]);
+		json_known("free_bytes",
+			   explanation->room_bytes[d] != UINT64_MAX,
+			   explanation->room_bytes[d]);
+		json_text("rotating_disk_of",
+			  external_options_neighbour(config, d));
+		json_close('}');
+	}
+	json_close(']');
 }
 
 static void print_external_json(const struct external_config *config,
 				const struct external_explanation *explanation,
 				const struct roles_choice *choice)
 {
-	const struct external_plan *plan = &explanation->plan;
 	const struct external_request *request = &explanation->request;
 	char text[FAILURE_TEXT_BYTES];
 
-	printf(PLAN_HEAD
-	       "false, \"records\": %" PRIu64 ", \"bytes\": %" PRIu64
-	       ", \"memory_bytes\": %" PRIu64
-	       ", \"way\": \"%s\", \"merges_inputs\": %s, \"lanes\": %u"
-	       ", \"batches\": %u"
-	       ", \"batch_bytes\": %" PRIu64 ", \"block_bytes\": %" PRIu64
-	       ", \"runs\": %" PRIu64 ", \"pieces\": %" PRIu64
-	       ", \"merges\": %" PRIu64 ", \"merged_bytes\": %" PRIu64
-	       ", \"read_bytes\": %" PRIu64 ", \"spilled_bytes\": %" PRIu64
-	       ", \"may_reread\": %s"
-	       ", \"scratch_bytes\": %" PRIu64 ", \"input_passes\": %.4f",
-	       request->record_count,
-	       request->record_count * sorter_input_size(config->sort),
-	       request->memory_bytes, external_way_name(plan->way),
-	       request->input_runs > 0 ? "true" : "false", plan->lane_count,
-	       plan->batch_count, plan->batch.capacity * request->shape.size,
-	       (uint64_t)plan->block_records * request->shape.size,
-	       plan->run_count, plan->piece_count, plan->merge_count,
-	       plan->merged_records * request->shape.size, plan->read_bytes,
-	       plan->spilled_records * request->shape.size,
-	       explanation->may_reread ? "true" : "false", plan->scratch_bytes,
-	       input_passes(explanation));
-	printf(", \"directories\": [");
-	for (unsigned d = 0; d < explanation->directory_count; d++) {
-		printf("%s{\"path\": ", d == 0 ? "" : ", ");
-		format_json_string(stdout, config->scratch_paths[d]);
-		format_json_number(stdout, "free_bytes",
-				   explanation->room_bytes[d] != UINT64_MAX,
-				   explanation->room_bytes[d]);
-		format_json_text(stdout, "rotating_disk_of",
-				 external_options_neighbour(config, d));
-		putchar('}');
-	}
-	printf("], \"threads\": %u", request->worker_count);
-	format_json_text(stdout, "memory_source", request->memory_source);
-	format_json_text(stdout, "threads_source", request->threads_source);
-	printf(", \"ranks\": %u, \"whole_records\": %" PRIu64,
-	       MAX(1, request->ranks.rank_count), explanation->whole_records);
-	format_json_text(stdout, "refused",
-			 explanation->refusal.status != EXIT_DONE
-				 ? describe_failure(&explanation->refusal, text)
-				 : explanation->refused);
+	json_begin(PLAN_SCHEMA);
+	json_bool("fits", false);
+	json_number("records", request->record_count);
+	json_number("bytes",
+		    request->record_count * sorter_input_size(config->sort));
+	json_number("memory_bytes", request->memory_bytes);
+	print_plan_json(explanation);
+	print_directories_json(config, explanation);
+	json_number("threads", request->worker_count);
+	json_text("memory_source", request->memory_source);
+	json_text("threads_source", request->threads_source);
+	json_number("ranks", MAX(1, request->ranks.rank_count));
+	json_number("whole_records", explanation->whole_records);
+	json_text("refused",
+		  explanation->refusal.status != EXIT_DONE
+			  ? describe_failure(&explanation->refusal, text)
+			  : explanation->refused);
 	external_report_rates(&explanation->rates);
 	external_report_forecast(explanation->forecast.ns,
 				 explanation->forecast.passes, EXTERNAL_PASSES);
 	print_roles_json(choice);
-	puts("}");
+	json_end();
 }
 
 /* --- either --------------------------------------------------------------- */

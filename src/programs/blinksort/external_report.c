@@ -4,12 +4,12 @@
  */
 #include "programs/blinksort/external_report.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/format.h"
+#include "base/json.h"
 #include "base/progress.h"
 
 /* --- JSON ----------------------------------------------------------------- */
@@ -17,42 +17,44 @@
 void external_report_rates(const struct external_rates *rates)
 {
 	if (rates->both == 0) {
-		printf(", \"disk_rates\": null");
+		json_null("disk_rates");
 	} else {
-		printf(", \"disk_rates\": {\"read\": %" PRIu64
-		       ", \"write\": %" PRIu64 ", \"both\": %" PRIu64,
-		       rates->read, rates->write, rates->both);
-		format_json_number(stdout, "requests", rates->requests > 0,
-				   rates->requests);
-		putchar('}');
+		json_open("disk_rates", '{');
+		json_number("read", rates->read);
+		json_number("write", rates->write);
+		json_number("both", rates->both);
+		json_known("requests", rates->requests > 0, rates->requests);
+		json_close('}');
 	}
-	format_json_number(stdout, "link_rate", rates->link > 0, rates->link);
+	json_known("link_rate", rates->link > 0, rates->link);
 }
 
 void external_report_forecast(uint64_t ns, const struct pass_forecast *passes,
 			      unsigned pass_count)
 {
+	json_known("predicted_ns", ns > 0, ns);
 	if (ns == 0) {
-		printf(", \"predicted_ns\": null, \"predicted_passes\": null");
+		json_null("predicted_passes");
 		return;
 	}
-	printf(", \"predicted_ns\": %" PRIu64 ", \"predicted_passes\": [", ns);
-	for (unsigned p = 0; p < pass_count; p++)
-		printf("%s{\"pass\": \"%s\", \"ns\": %" PRIu64
-		       ", \"read_bytes\": %" PRIu64
-		       ", \"written_bytes\": %" PRIu64
-		       ", \"sent_bytes\": %" PRIu64 ", \"seeks\": %" PRIu64
-		       ", \"seeks_ns\": %" PRIu64 ", \"disk_ns\": %" PRIu64
-		       ", \"cpu_ns\": %" PRIu64 ", \"link_ns\": %" PRIu64
-		       ", \"limit\": \"%s\"}",
-		       p == 0 ? "" : ", ", passes[p].name, passes[p].ns,
-		       passes[p].read_bytes, passes[p].written_bytes,
-		       passes[p].sent_bytes, passes[p].seeks,
-		       passes[p].seeks_ns, passes[p].limits_ns[EXTERNAL_DISK],
-		       passes[p].limits_ns[EXTERNAL_CPU],
-		       passes[p].limits_ns[EXTERNAL_LINK],
-		       external_limit_name(passes[p].limit));
-	putchar(']');
+	json_open("predicted_passes", '[');
+	for (const struct pass_forecast *pass = passes;
+	     pass < passes + pass_count; pass++) {
+		json_open(NULL, '{');
+		json_text("pass", pass->name);
+		json_number("ns", pass->ns);
+		json_number("read_bytes", pass->read_bytes);
+		json_number("written_bytes", pass->written_bytes);
+		json_number("sent_bytes", pass->sent_bytes);
+		json_number("seeks", pass->seeks);
+		json_number("seeks_ns", pass->seeks_ns);
+		json_number("disk_ns", pass->limits_ns[EXTERNAL_DISK]);
+		json_number("cpu_ns", pass->limits_ns[EXTERNAL_CPU]);
+		json_number("link_ns", pass->limits_ns[EXTERNAL_LINK]);
+		json_text("limit", external_limit_name(pass->limit));
+		json_close('}');
+	}
+	json_close(']');
 }
 
 /* What a stage would bring in a second if it never waited. */
@@ -64,58 +66,57 @@ static uint64_t rate_alone(const struct stage_result *stage)
 
 static void print_stage(const struct stage_result *stage, enum stage number)
 {
-	const char *comma = "";
-
-	printf("{\"stage\": \"%s\", \"workers\": %u, \"units\": %" PRIu64
-	       ", \"bytes\": %" PRIu64 ", \"unit_bytes\": %" PRIu64
-	       ", \"median_ns\": %" PRIu64 ", \"busy_ns\": %" PRIu64
-	       ", \"rate\": %" PRIu64 ", \"waits\": {",
-	       stage_name(number), stage->workers, stage->units, stage->bytes,
-	       stage->bytes / stage->units, stage->median_ns, stage->busy_ns,
-	       rate_alone(stage));
+	json_open(NULL, '{');
+	json_text("stage", stage_name(number));
+	json_number("workers", stage->workers);
+	json_number("units", stage->units);
+	json_number("bytes", stage->bytes);
+	json_number("unit_bytes", stage->bytes / stage->units);
+	json_number("median_ns", stage->median_ns);
+	json_number("busy_ns", stage->busy_ns);
+	json_number("rate", rate_alone(stage));
+	json_open("waits", '{');
 	for (unsigned c = 0; c < STAGE_CAUSES; c++) {
 		if (stage->waits[c].ns == 0)
 			continue;
-		printf("%s\"%s\": {\"ns\": %" PRIu64 ", \"count\": %" PRIu64
-		       "}",
-		       comma, stage_cause_name(c), stage->waits[c].ns,
-		       stage->waits[c].count);
-		comma = ", ";
+		json_open(stage_cause_name(c), '{');
+		json_number("ns", stage->waits[c].ns);
+		json_number("count", stage->waits[c].count);
+		json_close('}');
 	}
-	fputs("}}", stdout);
+	json_close('}');
+	json_close('}');
 }
 
 static void print_pass(const struct external_pass_result *pass,
 		       enum external_pass number)
 {
-	const char *comma = "";
-
-	printf("{\"pass\": \"%s\", \"ns\": %" PRIu64
-	       ", \"read_bytes\": %" PRIu64 ", \"written_bytes\": %" PRIu64
-	       ", \"stages\": [",
-	       external_pass_name(number), pass->ns, pass->read_bytes,
-	       pass->written_bytes);
-	for (unsigned s = 0; s < STAGES; s++) {
-		if (pass->stages[s].units == 0)
-			continue;
-		fputs(comma, stdout);
-		print_stage(&pass->stages[s], s);
-		comma = ", ";
-	}
-	fputs("]}", stdout);
+	json_open(NULL, '{');
+	json_text("pass", external_pass_name(number));
+	json_number("ns", pass->ns);
+	json_number("read_bytes", pass->read_bytes);
+	json_number("written_bytes", pass->written_bytes);
+	json_open("stages", '[');
+	for (unsigned s = 0; s < STAGES; s++)
+		if (pass->stages[s].units > 0)
+			print_stage(&pass->stages[s], s);
+	json_close(']');
+	json_close('}');
 }
 
 static void print_outlook(const char *name,
 			  const struct external_forecast *outlook)
 {
-	printf(", \"%s\": [", name);
-	for (unsigned p = 0; p < EXTERNAL_PASSES; p++)
-		printf("%s{\"pass\": \"%s\", \"ns\": %" PRIu64
-		       ", \"limit\": \"%s\"}",
-		       p == 0 ? "" : ", ", outlook->passes[p].name,
-		       outlook->passes[p].ns,
-		       external_limit_name(outlook->passes[p].limit));
-	putchar(']');
+	json_open(name, '[');
+	for (unsigned p = 0; p < EXTERNAL_PASSES; p++) {
+		json_open(NULL, '{');
+		json_text("pass", outlook->passes[p].name);
+		json_number("ns", outlook->passes[p].ns);
+		json_text("limit",
+			  external_limit_name(outlook->passes[p].limit));
+		json_close('}');
+	}
+	json_close(']');
 }
 
 /* Why --compress=auto has chosen what it has. */
@@ -124,61 +125,60 @@ static void print_choice(const struct external_result *result)
 	const struct codec_verdict *verdict = &result->verdict;
 
 	if (verdict->sample.plain_bytes == 0) {
-		printf(", \"compress_choice\": null");
+		json_null("compress_choice");
 		return;
 	}
-	printf(", \"compress_choice\": {\"sampled_bytes\": %" PRIu64
-	       ", \"compressed_bytes\": %" PRIu64,
-	       verdict->sample.plain_bytes, verdict->sample.stored_bytes);
+	json_open("compress_choice", '{');
+	json_number("sampled_bytes", verdict->sample.plain_bytes);
+	json_number("compressed_bytes", verdict->sample.stored_bytes);
 	print_outlook("none_passes", &verdict->none);
 	print_outlook("lz4_passes", &verdict->lz4);
-	putchar('}');
+	json_close('}');
 }
 
 static void print_directories(const struct external_result *result)
 {
-	printf(", \"directories\": [");
+	json_open("directories", '[');
 	for (unsigned d = 0; d < result->directory_count; d++) {
-		printf("%s{\"path\": ", d == 0 ? "" : ", ");
-		format_json_string(stdout, result->directory_paths[d]);
-		printf(", \"written_bytes\": %" PRIu64 "}",
-		       result->directory_bytes[d]);
+		json_open(NULL, '{');
+		json_text("path", result->directory_paths[d]);
+		json_number("written_bytes", result->directory_bytes[d]);
+		json_close('}');
 	}
-	putchar(']');
+	json_close(']');
 }
 
 void external_report_json(const struct external_result *result)
 {
-	printf("{\"way\": \"%s\", \"merges_inputs\": %s, \"lanes\": %u, "
-	       "\"batches\": %u, "
-	       "\"batch_bytes\": %" PRIu64
-	       ", \"block_bytes\": %u, \"runs\": %u, \"resident_runs\": %u"
-	       ", \"merges\": %u, \"pieces\": %u, \"spilled_bytes\": %" PRIu64
-	       ", \"reread_bytes\": %" PRIu64
-	       ", \"scratch_peak_bytes\": %" PRIu64,
-	       external_way_name(result->way),
-	       result->merges_inputs ? "true" : "false", result->lane_count,
-	       result->batch_count, result->batch_bytes, result->block_bytes,
-	       result->run_count, result->resident_count, result->merge_count,
-	       result->piece_count, result->spilled_bytes, result->reread_bytes,
-	       result->scratch_peak_bytes);
-	printf(", \"compress\": \"%s\", \"plain_bytes\": %" PRIu64
-	       ", \"stored_bytes\": %" PRIu64,
-	       codec_name(result->codec.kind), result->plain_bytes,
-	       result->stored_bytes);
+	json_open("external", '{');
+	json_text("way", external_way_name(result->way));
+	json_bool("merges_inputs", result->merges_inputs);
+	json_number("lanes", result->lane_count);
+	json_number("batches", result->batch_count);
+	json_number("batch_bytes", result->batch_bytes);
+	json_number("block_bytes", result->block_bytes);
+	json_number("runs", result->run_count);
+	json_number("resident_runs", result->resident_count);
+	json_number("merges", result->merge_count);
+	json_number("pieces", result->piece_count);
+	json_number("spilled_bytes", result->spilled_bytes);
+	json_number("reread_bytes", result->reread_bytes);
+	json_number("scratch_peak_bytes", result->scratch_peak_bytes);
+	json_text("compress", codec_name(result->codec.kind));
+	json_number("plain_bytes", result->plain_bytes);
+	json_number("stored_bytes", result->stored_bytes);
 	print_choice(result);
 	print_directories(result);
 	external_report_rates(&result->rates);
 	external_report_forecast(result->forecast.ns, result->forecast.passes,
 				 EXTERNAL_PASSES);
-	format_json_number(stdout, "predicted_after_ns",
-			   result->forecast.ns > 0, result->forecast_after_ns);
-	printf(", \"passes\": [");
-	for (unsigned p = 0; p < EXTERNAL_PASSES; p++) {
-		fputs(p == 0 ? "" : ", ", stdout);
+	json_known("predicted_after_ns", result->forecast.ns > 0,
+		   result->forecast_after_ns);
+	json_open("passes", '[');
+	for (unsigned p = 0; p < EXTERNAL_PASSES; p++)
 		print_pass(&result->passes[p], p);
-	}
-	fputs("]}", stdout);
+	json_close(']');
+	json_close('}');
 }
 
 /* --- progress ------------------------------------------------------------- */

@@ -12,13 +12,13 @@
 void external_report_progress(void *context,
 			      const struct external_progress *progress);
 
-/* Print members of a document behind others:
+/* Print members of a document:
  * disk_rates and link_rate; predicted_ns and predicted_passes. */
 void external_report_rates(const struct external_rates *rates);
 void external_report_forecast(uint64_t ns, const struct pass_forecast *passes,
 			      unsigned pass_count);
 
-/* The value of the key "external" in the report of a sort. */
+/* The member "external" of the report of a sort. */
 void external_report_json(const struct external_result *result);
 
 /* An external_answer_fn of the same words. */

@@ -1,7 +1,6 @@
 /* rank_report.c - prints a rank's progress, its failure and its passes */
 #include "programs/blinksort/rank_report.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -10,6 +9,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/format.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/progress.h"
 
@@ -202,26 +202,26 @@ void rank_report_table(const struct cluster_result *result,
 void rank_report_json(const struct cluster_result *result, unsigned rank)
 {
 	if (result->sort.place == SORT_IN_MEMORY) {
-		fputs("null", stdout);
+		json_null("passes");
 		return;
 	}
-	putchar('[');
+	json_open("passes", '[');
 	for (unsigned p = 0; p < EXTERNAL_PASSES; p++) {
 		const struct cluster_pass *row = &result->passes.of[rank][p];
 
-		printf("%s{\"pass\": \"%s\", \"ns\": %" PRIu64,
-		       p == 0 ? "" : ", ",
-		       external_pass_name((enum external_pass)p), row->ns);
-		format_json_number(stdout, "predicted_ns",
-				   row->predicted_ns > 0, row->predicted_ns);
-		printf(", \"read_bytes\": %" PRIu64
-		       ", \"written_bytes\": %" PRIu64
-		       ", \"sent_bytes\": %" PRIu64
-		       ", \"received_bytes\": %" PRIu64 ", \"limit\": \"%s\"}",
-		       row->read_bytes, row->written_bytes, row->sent_bytes,
-		       row->received_bytes, external_limit_name(row->limit));
+		json_open(NULL, '{');
+		json_text("pass", external_pass_name((enum external_pass)p));
+		json_number("ns", row->ns);
+		json_known("predicted_ns", row->predicted_ns > 0,
+			   row->predicted_ns);
+		json_number("read_bytes", row->read_bytes);
+		json_number("written_bytes", row->written_bytes);
+		json_number("sent_bytes", row->sent_bytes);
+		json_number("received_bytes", row->received_bytes);
+		json_text("limit", external_limit_name(row->limit));
+		json_close('}');
 	}
-	putchar(']');
+	json_close(']');
 }
 
 int rank_report_failure(const struct failure *failure)

@@ -20,7 +20,7 @@ void rank_report_progress(void *context, const struct external_progress *ranks,
 void rank_report_table(const struct cluster_result *result,
 		       uint32_t record_size);
 
-/* The value of the key "passes" of a rank. */
+/* The member "passes" of a rank. */
 void rank_report_json(const struct cluster_result *result, unsigned rank);
 
 /*

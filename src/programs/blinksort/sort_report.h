@@ -29,7 +29,7 @@ void sort_report_cluster(const struct sorter_config *config,
  * document has 64 bits. */
 int64_t sort_report_ns(double ns);
 
-/* The member "roles", behind another one. */
+/* The member "roles". */
 void sort_report_roles(unsigned roles);
 
 #endif /* SORT_REPORT_H */
