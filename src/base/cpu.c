@@ -10,7 +10,7 @@
 #include "base/base.h"
 #include "base/cpu.h"
 
-static const char *const level_names[CPU_LEVELS] = {
+const char *const cpu_level_names[CPU_LEVELS] = {
 	[CPU_SCALAR] = "scalar",
 	[CPU_AVX2] = "avx2",
 	[CPU_AVX512] = "avx512",
@@ -109,19 +109,14 @@ enum cpu_level cpu_level_detect(void)
 	return (enum cpu_level)level;
 }
 
-const char *cpu_level_name(enum cpu_level level)
-{
-	return level_names[level];
-}
-
 int cpu_level_parse(const char *name, enum cpu_level *level)
 {
 	if (strcmp(name, "auto") == 0) {
 		*level = cpu_level_detect();
 		return 0;
 	}
-	for (size_t i = 0; i < ARRAY_LEN(level_names); i++) {
-		if (strcmp(name, level_names[i]) != 0)
+	for (size_t i = 0; i < ARRAY_LEN(cpu_level_names); i++) {
+		if (strcmp(name, cpu_level_names[i]) != 0)
 			continue;
 		*level = (enum cpu_level)i;
 		return *level <= cpu_level_detect() ? 0 : -ENOTSUP;

@@ -44,8 +44,8 @@ struct cpu_features {
 
 enum cpu_level cpu_level_of(const struct cpu_features *features);
 
-/* "scalar", "avx2", "avx512" */
-const char *cpu_level_name(enum cpu_level level);
+/* [enum cpu_level]: "scalar", "avx2", "avx512" */
+extern const char *const cpu_level_names[CPU_LEVELS];
 
 /* Set *level to the level that the user names; "auto" means cpu_level_detect().
  * Returns 0, -EINVAL (no such name) or -ENOTSUP (this CPU lacks the level;

@@ -26,8 +26,8 @@ struct flow_bins {
 	uint64_t bytes[FLOWS][FLOW_BINS];
 };
 
-/* "read" and so on. */
-const char *flow_name(enum flow flow);
+/* [enum flow]: "read" and so on. */
+extern const char *const flow_names[FLOWS];
 
 /* --- of this process ------------------------------------------------------ */
 

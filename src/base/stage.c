@@ -13,27 +13,16 @@
 
 _Static_assert(STAGE_CLASSES >> PARTS_LOG == 40 - LOG_MIN, "up to 2^40");
 
-const char *stage_name(enum stage stage)
-{
-	static const char *const names[] = {
-		"read", "bucket", "order", "gather",
-		"put",	"write",  "send",  "exchange",
-	};
+const char *const stage_names[] = {
+	"read", "bucket", "order", "gather", "put", "write", "send", "exchange",
+};
+_Static_assert(ARRAY_LEN(stage_names) == STAGES, "in their order");
 
-	_Static_assert(ARRAY_LEN(names) == STAGES, "in their order");
-	return names[stage];
-}
-
-const char *stage_cause_name(enum stage_cause cause)
-{
-	static const char *const names[] = {
-		"read", "write", "batch_to_fill", "batch_to_empty",
-		"wave", "team",	 "end",
-	};
-
-	_Static_assert(ARRAY_LEN(names) == STAGE_CAUSES, "in their order");
-	return names[cause];
-}
+const char *const stage_cause_names[] = {
+	"read", "write", "batch_to_fill", "batch_to_empty",
+	"wave", "team",	 "end",
+};
+_Static_assert(ARRAY_LEN(stage_cause_names) == STAGE_CAUSES, "in their order");
 
 /* --- sums ----------------------------------------------------------------- */
 

@@ -48,9 +48,10 @@ enum stage_cause {
 	STAGE_CAUSES
 };
 
-/* "read", "batch_to_fill" and so on. */
-const char *stage_name(enum stage stage);
-const char *stage_cause_name(enum stage_cause cause);
+/* [enum stage]: "read" and so on; [enum stage_cause]: "batch_to_fill" and so
+ * on. */
+extern const char *const stage_names[];
+extern const char *const stage_cause_names[];
 
 /* A thread that waited for less was not stopped: its time counts, and the wait
  * does not. */

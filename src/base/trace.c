@@ -68,7 +68,7 @@ static void write_rate(FILE *stream, unsigned process, enum flow flow,
 		       int64_t ns, double bytes_per_s)
 {
 	fprintf(stream, ",\n{\"name\":\"%s\",\"ph\":\"C\",\"pid\":%u,\"ts\":",
-		flow_name(flow), process + 1);
+		flow_names[flow], process + 1);
 	write_us(stream, ns);
 	fprintf(stream, ",\"args\":{\"bytes/s\":%.0f}}", bytes_per_s);
 }

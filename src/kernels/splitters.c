@@ -274,15 +274,10 @@ bool splitters_bucket_is_decided(const struct splitters *splitters,
 	return splitters->rest_bits <= MIN(bits, 128);
 }
 
-const char *splitters_kind_name(enum splitters_kind kind)
-{
-	static const char *const names[] = {
-		[SPLITTERS_AUTO] = "auto",
-		[SPLITTERS_STATIC] = "static",
-		[SPLITTERS_STATIC_256] = "static-256",
-		[SPLITTERS_STATIC_95] = "static-95",
-		[SPLITTERS_SAMPLED] = "sampled",
-	};
-
-	return names[kind];
-}
+const char *const splitters_kind_names[] = {
+	[SPLITTERS_AUTO] = "auto",
+	[SPLITTERS_STATIC] = "static",
+	[SPLITTERS_STATIC_256] = "static-256",
+	[SPLITTERS_STATIC_95] = "static-95",
+	[SPLITTERS_SAMPLED] = "sampled",
+};

@@ -127,8 +127,8 @@ bool splitters_bucket_is_decided(const struct splitters *splitters,
 				 uint32_t bucket, uint32_t key_bytes,
 				 unsigned index_bits);
 
-/* "static-256", "static-95", "sampled" */
-const char *splitters_kind_name(enum splitters_kind kind);
+/* [enum splitters_kind]: "static-256", "static-95", "sampled" */
+extern const char *const splitters_kind_names[];
 
 /* The first 4 characters, most significant first, as a base-95 number.  A byte
  * below the printable characters counts as the lowest of them, and one above as

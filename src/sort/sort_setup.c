@@ -161,7 +161,7 @@ void sort_setup_ask_memory(struct sort_memory *memory,
 	struct allowance allowance;
 
 	allowance_read(&allowance);
-	memory->source = allowance_source_name(allowance.memory_source);
+	memory->source = allowance_source_names[allowance.memory_source];
 	memory->output_bytes =
 		less_or_none(output, allowance.swap_bytes / sorts_on_machine);
 	memory->file_bytes = less_or_none(
@@ -289,7 +289,7 @@ static void refuse_mapping(uint64_t bytes, int error, struct failure *failure)
 		failure_set(failure, EXIT_RESOURCES, "memory", 0,
 			    "%s cannot be mapped: %s leaves %s",
 			    format_size_up(wanted, bytes),
-			    allowance_source_name(allowance.memory_source),
+			    allowance_source_names[allowance.memory_source],
 			    format_size_down(left, allowance.memory_bytes));
 }
 

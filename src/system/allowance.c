@@ -330,10 +330,5 @@ unsigned allowance_quota_cpus(void)
 	return (unsigned)MIN(least_of_groups(&cpu_controller), UINT_MAX);
 }
 
-const char *allowance_source_name(enum allowance_source source)
-{
-	static const char *const names[] = { "machine", "cgroup", "RLIMIT_AS",
-					     "RLIMIT_DATA" };
-
-	return names[source];
-}
+const char *const allowance_source_names[] = { "machine", "cgroup", "RLIMIT_AS",
+					       "RLIMIT_DATA" };

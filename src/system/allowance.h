@@ -44,7 +44,7 @@ uint64_t allowance_taken_bytes(void);
  * while others run.  UINT_MAX: there is no quota. */
 unsigned allowance_quota_cpus(void);
 
-/* "machine", "cgroup", "RLIMIT_AS", "RLIMIT_DATA" */
-const char *allowance_source_name(enum allowance_source source);
+/* [enum allowance_source]: "machine", "cgroup", "RLIMIT_AS", "RLIMIT_DATA" */
+extern const char *const allowance_source_names[];
 
 #endif /* ALLOWANCE_H */

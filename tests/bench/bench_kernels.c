@@ -329,11 +329,11 @@ static void trial_report(struct trial *trial)
 		printf("{\"kernel\": \"%s\", \"level\": \"%s\", "
 		       "\"variant\": \"%s\", \"threads\": %u, "
 		       "\"median_ns\": %.3f, \"min_ns\": %.3f}\n",
-		       trial->kernel, cpu_level_name(trial->level),
+		       trial->kernel, cpu_level_names[trial->level],
 		       trial->variant, trial->threads, trial->ns[ROUNDS / 2],
 		       trial->ns[0]);
 	else
-		printf(format, trial->kernel, cpu_level_name(trial->level),
+		printf(format, trial->kernel, cpu_level_names[trial->level],
 		       trial->variant, trial->threads,
 		       trial->threads == 1 ? " " : "s", trial->ns[ROUNDS / 2],
 		       trial->ns[0]);

@@ -608,7 +608,7 @@ static void cluster_figure_name__all_but_a_few(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < CLUSTER_FIGURES; i++)
-		nameless += !cluster_figure_name((enum cluster_figure)i);
+		nameless += !cluster_figure_names[i];
 	/* The sum's halves, and the clock's two. */
 	assert_int_equal(nameless, 4);
 }

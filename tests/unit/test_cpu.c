@@ -149,8 +149,7 @@ static void cpu_level_parse__names(void **state)
 	(void)state;
 	for (int i = 0; i < CPU_LEVELS; i++) {
 		enum cpu_level level = CPU_LEVELS;
-		int error = cpu_level_parse(cpu_level_name((enum cpu_level)i),
-					    &level);
+		int error = cpu_level_parse(cpu_level_names[i], &level);
 
 		assert_int_equal(level, i);
 		assert_int_equal(error, i <= (int)best ? 0 : -ENOTSUP);

@@ -36,7 +36,7 @@ static void check(enum cpu_level level, size_t count, bool at_end)
 	equal_keys_fn *any = equal_keys_kernel(level);
 
 	if (any(entries, count, INDEX_BITS))
-		fail_msg("%s: %zu without ties", cpu_level_name(level), count);
+		fail_msg("%s: %zu without ties", cpu_level_names[level], count);
 	for (size_t i = 1; i < count; i++) {
 		uint64_t kept = entries[i];
 
@@ -47,7 +47,7 @@ static void check(enum cpu_level level, size_t count, bool at_end)
 		entries[i] = entries[i - 1] ^ (uint64_t)1 << (INDEX_BITS - 1);
 		if (!any(entries, count, INDEX_BITS))
 			fail_msg("%s: %zu entries, a tie at %zu",
-				 cpu_level_name(level), count, i);
+				 cpu_level_names[level], count, i);
 		entries[i] = kept;
 	}
 }

@@ -325,7 +325,7 @@ static void assert_reads(const struct files *files, enum input_mode mode,
 
 	if (wrong)
 		fail_msg("%s, size %u, header %llu, %u files, %u members: %s",
-			 input_mode_name(mode), files->record_size,
+			 input_mode_names[mode], files->record_size,
 			 (unsigned long long)files->header_bytes, files->count,
 			 member_count, wrong);
 }
@@ -1252,10 +1252,10 @@ static void input_close__zeroed(void **state)
 static void input_mode_name__all(void **state)
 {
 	(void)state;
-	assert_string_equal(input_mode_name(INPUT_AUTO), "auto");
-	assert_string_equal(input_mode_name(INPUT_BUFFERED), "buffered");
-	assert_string_equal(input_mode_name(INPUT_MMAP), "mmap");
-	assert_string_equal(input_mode_name(INPUT_DIRECT), "direct");
+	assert_string_equal(input_mode_names[INPUT_AUTO], "auto");
+	assert_string_equal(input_mode_names[INPUT_BUFFERED], "buffered");
+	assert_string_equal(input_mode_names[INPUT_MMAP], "mmap");
+	assert_string_equal(input_mode_names[INPUT_DIRECT], "direct");
 }
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)

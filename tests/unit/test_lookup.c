@@ -61,8 +61,9 @@ static void check(enum cpu_level level, const struct splitters *splitters,
 		if (buckets[i] != bucket || entries[i] != entry)
 			fail_msg("%s, %s, %u buckets: %016llx is %u, %016llx; "
 				 "not %u, %016llx (SEED=%llu)",
-				 splitters_kind_name(splitters->kind),
-				 cpu_level_name(level), splitters->bucket_count,
+				 splitters_kind_names[splitters->kind],
+				 cpu_level_names[level],
+				 splitters->bucket_count,
 				 (unsigned long long)prefixes[i], buckets[i],
 				 (unsigned long long)entries[i], bucket,
 				 (unsigned long long)entry,

@@ -107,8 +107,8 @@ static void check_lists(const struct record_shape *shape, unsigned index_bits,
 			fail_msg(
 				"%s, %s, size %u, %u bits: record %u of %u is "
 				"%016llx, not %016llx (SEED=%llu)",
-				splitters_kind_name(splitters.kind),
-				cpu_level_name(level), shape->size, index_bits,
+				splitters_kind_names[splitters.kind],
+				cpu_level_names[level], shape->size, index_bits,
 				r, count,
 				(unsigned long long)lists[bucket][seen[bucket]],
 				(unsigned long long)entry,

@@ -57,10 +57,9 @@ static void check(uint32_t count, const uint64_t *keys)
 			if (below[k] != expected)
 				fail_msg("%s, %u planted: %u are below "
 					 "%016llx, not %u (SEED=%llu)",
-					 cpu_level_name((enum cpu_level)level),
-					 count, expected,
-					 (unsigned long long)keys[k], below[k],
-					 (unsigned long long)seed);
+					 cpu_level_names[level], count,
+					 expected, (unsigned long long)keys[k],
+					 below[k], (unsigned long long)seed);
 		}
 	}
 }

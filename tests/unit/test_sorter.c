@@ -298,8 +298,8 @@ static void check_sort(const struct sorter_config *config, enum keys keys,
 				 config->shape.keys.begin,
 				 config->shape.keys.length,
 				 report->result.threads,
-				 input_mode_name(report->result.io),
-				 splitters_kind_name(report->result.splitters),
+				 input_mode_names[report->result.io],
+				 splitters_kind_names[report->result.splitters],
 				 (unsigned long long)seed);
 	assert_int_equal(count_entries(folder),
 			 config->input_count + config->output_count);

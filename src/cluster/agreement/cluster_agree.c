@@ -478,8 +478,7 @@ int cluster_check_roles(const struct cluster_hello *hellos, unsigned node_count,
 			return failure_set(
 				failure, EXIT_USAGE, "--roles", 0,
 				"none of the %u ranks has the role %s",
-				node_count,
-				cluster_role_name((enum cluster_role)role));
+				node_count, cluster_role_names[role]);
 	if (!*is_plain && node_count > CLUSTER_ROLES_RANKS_MAX)
 		return failure_set(failure, EXIT_USAGE, "--roles", 0,
 				   "%u ranks: roles may differ among %d",

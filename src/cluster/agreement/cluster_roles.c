@@ -9,16 +9,11 @@
 
 #include "base/failure.h"
 
-static const char *const names[CLUSTER_ROLES] = {
+const char *const cluster_role_names[CLUSTER_ROLES] = {
 	[CLUSTER_ROLE_READ] = "read",
 	[CLUSTER_ROLE_SORT] = "sort",
 	[CLUSTER_ROLE_KEEP] = "keep",
 };
-
-const char *cluster_role_name(enum cluster_role role)
-{
-	return names[role];
-}
 
 /* --- texts ---------------------------------------------------------------- */
 
@@ -66,8 +61,8 @@ static enum cluster_role find_role(const char *name, size_t byte_count)
 	unsigned role = 0;
 
 	while (role < CLUSTER_ROLES &&
-	       (strlen(names[role]) != byte_count ||
-		memcmp(names[role], name, byte_count) != 0))
+	       (strlen(cluster_role_names[role]) != byte_count ||
+		memcmp(cluster_role_names[role], name, byte_count) != 0))
 		role++;
 	return (enum cluster_role)role;
 }

@@ -50,8 +50,8 @@ struct cluster_roles {
 	uint64_t ranks[CLUSTER_ROLES][RANK_NODES_MAX / 64]; /* a bit for each */
 };
 
-/* "read", "sort", "keep"; role < CLUSTER_ROLES */
-const char *cluster_role_name(enum cluster_role role);
+/* [enum cluster_role]: "read", "sort", "keep" */
+extern const char *const cluster_role_names[CLUSTER_ROLES];
 
 /* Add an entry of byte_count bytes, or a list.  0; -EINVAL: it is of another
  * form; or -ERANGE: a range ends before it begins, or no rank has such a

@@ -6,7 +6,7 @@
 
 #include "base/base.h"
 
-static const char *const names[CLUSTER_FIGURES] = {
+const char *const cluster_figure_names[CLUSTER_FIGURES] = {
 	[CLUSTER_RECORDS_IN] = "records_in",
 	[CLUSTER_RECORDS_OUT] = "records_out",
 	[CLUSTER_THREADS] = "threads",
@@ -36,11 +36,6 @@ static const char *const names[CLUSTER_FIGURES] = {
 	[CLUSTER_PLAIN_BYTES] = "plain_bytes",
 	[CLUSTER_COMPRESS_NS] = "compress_ns",
 };
-
-const char *cluster_figure_name(enum cluster_figure figure)
-{
-	return names[figure];
-}
 
 void cluster_report_encode(const struct cluster_report *report,
 			   uint8_t bytes[CLUSTER_REPORT_BYTES])

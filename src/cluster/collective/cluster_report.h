@@ -54,8 +54,9 @@ struct cluster_report {
 
 #define CLUSTER_REPORT_BYTES (8 * CLUSTER_FIGURES)
 
-/* "records_in" and so on; NULL: not for printing as a number. */
-const char *cluster_figure_name(enum cluster_figure figure);
+/* [enum cluster_figure]: "records_in" and so on; NULL: not for printing as a
+ * number. */
+extern const char *const cluster_figure_names[CLUSTER_FIGURES];
 
 static inline unsigned __int128
 cluster_report_checksum(const struct cluster_report *report)

@@ -62,7 +62,7 @@ static void look_ahead(struct external_forecast *outlook,
 	*outlook = (struct external_forecast){ 0 };
 	for (unsigned p = 0; p < EXTERNAL_PASSES; p++) {
 		external_model_set_pass(&outlook->passes[p], ns[p]);
-		outlook->passes[p].name = external_pass_name(p);
+		outlook->passes[p].name = external_pass_names[p];
 		outlook->ns += outlook->passes[p].ns;
 	}
 }

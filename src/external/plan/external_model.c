@@ -133,7 +133,7 @@ static void forecast_pass(struct external_forecast *forecast,
 						: plan->merge_areas == 1;
 	double seeks = count_seeks(plan, request, number, bytes);
 
-	pass->name = external_pass_name(number);
+	pass->name = external_pass_names[number];
 	pass->read_bytes = (uint64_t)bytes->read;
 	pass->written_bytes = (uint64_t)bytes->written;
 	pass->sent_bytes = (uint64_t)bytes->sent;
@@ -248,16 +248,7 @@ void external_model_forecast(struct external_forecast *forecast,
 	forecast->ns += fill_ns(plan, request, rates);
 }
 
-const char *external_pass_name(enum external_pass pass)
-{
-	static const char *const names[] = { "runs", "merges", "output" };
+const char *const external_pass_names[EXTERNAL_PASSES] = { "runs", "merges",
+							   "output" };
 
-	return names[pass];
-}
-
-const char *external_limit_name(enum external_limit limit)
-{
-	static const char *const names[] = { "disk", "cpu", "link" };
-
-	return names[limit];
-}
+const char *const external_limit_names[] = { "disk", "cpu", "link" };

@@ -95,8 +95,9 @@ void external_model_forecast(struct external_forecast *forecast,
 			     const struct external_request *request,
 			     const struct external_rates *rates);
 
-/* "runs", "merges", "output"; "disk", "cpu", "link" */
-const char *external_pass_name(enum external_pass pass);
-const char *external_limit_name(enum external_limit limit);
+/* [enum external_pass]: "runs", "merges", "output"; [enum external_limit]:
+ * "disk", "cpu", "link" */
+extern const char *const external_pass_names[EXTERNAL_PASSES];
+extern const char *const external_limit_names[];
 
 #endif /* EXTERNAL_MODEL_H */

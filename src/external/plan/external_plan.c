@@ -934,9 +934,4 @@ bool external_plan_gains(const struct external_plan *several,
 			       request->record_count / SPILL_PART;
 }
 
-const char *external_way_name(enum external_way way)
-{
-	static const char *const names[] = { "runs", "keys", "counts", "head" };
-
-	return names[way];
-}
+const char *const external_way_names[] = { "runs", "keys", "counts", "head" };

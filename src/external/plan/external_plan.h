@@ -236,8 +236,8 @@ uint64_t external_plan_chunk_entries(const struct external_plan *plan,
 int external_plan_make(struct external_plan *plan,
 		       const struct external_request *request);
 
-/* "runs", "keys", "counts", "head" */
-const char *external_way_name(enum external_way way);
+/* [enum external_way]: "runs", "keys", "counts", "head" */
+extern const char *const external_way_names[];
 
 /* True: the plan with several lanes needs no more merges than the one with a
  * single lane, and spills hardly more. */

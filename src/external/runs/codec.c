@@ -19,7 +19,7 @@
 
 /* They are in the order of enum codec_kind; of those that take a level,
  * codec_parse() knows only the last one. */
-static const char *const names[] = { "none", "auto", "lz4", "zstd" };
+const char *const codec_names[] = { "none", "auto", "lz4", "zstd" };
 
 /* --- names ---------------------------------------------------------------- */
 
@@ -38,11 +38,11 @@ static int parse_level(const char *text, int *level)
 
 int codec_parse(const char *text, struct codec *codec)
 {
-	const char *zstd = names[CODEC_ZSTD];
+	const char *zstd = codec_names[CODEC_ZSTD];
 	int level;
 
 	for (unsigned kind = CODEC_NONE; kind < CODEC_ZSTD; kind++)
-		if (strcmp(text, names[kind]) == 0) {
+		if (strcmp(text, codec_names[kind]) == 0) {
 			*codec = (struct codec){ .kind = kind };
 			return 0;
 		}
@@ -51,11 +51,6 @@ int codec_parse(const char *text, struct codec *codec)
 		return -EINVAL;
 	*codec = (struct codec){ .kind = CODEC_ZSTD, .level = level };
 	return 0;
-}
-
-const char *codec_name(enum codec_kind kind)
-{
-	return names[kind];
 }
 
 /* --- encoding ------------------------------------------------------------- */

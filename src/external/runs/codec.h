@@ -30,8 +30,8 @@ struct codec {
  * and *codec is left alone. */
 int codec_parse(const char *text, struct codec *codec);
 
-/* The name that codec_parse() reads, without the level. */
-const char *codec_name(enum codec_kind kind);
+/* [enum codec_kind]: the name that codec_parse() reads, without the level. */
+extern const char *const codec_names[];
 
 /* --- encoding ------------------------------------------------------------- */
 

@@ -23,17 +23,12 @@
  * cache. */
 #define RESIDENT_PERCENT 90
 
-static const char *const mode_names[] = {
+const char *const input_mode_names[] = {
 	[INPUT_AUTO] = "auto",
 	[INPUT_BUFFERED] = "buffered",
 	[INPUT_MMAP] = "mmap",
 	[INPUT_DIRECT] = "direct",
 };
-
-const char *input_mode_name(enum input_mode mode)
-{
-	return mode_names[mode];
-}
 
 static int refuse(const struct input_file *file, struct failure *failure,
 		  int error, const char *reason)

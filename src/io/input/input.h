@@ -163,8 +163,8 @@ void input_close(struct input *input);
  * which is not read any more.  Any thread may call it. */
 void input_forget(const struct input *input, unsigned part, unsigned parts);
 
-/* "buffered", "mmap", "direct", "auto" */
-const char *input_mode_name(enum input_mode mode);
+/* [enum input_mode]: "auto", "buffered", "mmap", "direct" */
+extern const char *const input_mode_names[];
 
 /* Read bytes of a file, by pread(2).  0, or -errno with *failure filled, also
  * if the file ends too early. */

@@ -501,7 +501,7 @@ static int probe_codec(struct options *options, struct failure *failure)
 	if (error)
 		return error;
 	print_head("codec");
-	json_text("codec", codec_name(codec->codec.kind));
+	json_text("codec", codec_names[codec->codec.kind]);
 	json_known("level", codec->codec.kind == CODEC_ZSTD,
 		   codec->codec.level);
 	json_text("records", codec->binary ? "binary" : "ascii");

@@ -217,7 +217,7 @@ static void print_pass(const struct pass_forecast *pass)
 	       FORMAT_SIZE(pass->written_bytes));
 	if (pass->sent_bytes > 0)
 		printf(", sends %s", FORMAT_SIZE(pass->sent_bytes));
-	printf("; limited by the %s\n", external_limit_name(pass->limit));
+	printf("; limited by the %s\n", external_limit_names[pass->limit]);
 	if (pass->seeks > 0)
 		printf("                  %" PRIu64 " other places of the disk "
 		       "cost %s of it\n",
@@ -247,7 +247,7 @@ static void print_roles(const struct roles_choice *choice)
 		       group->rank_count == 1 ? "rank" : "ranks");
 		for (enum cluster_role r = 0; r < CLUSTER_ROLES; r++)
 			if (cluster_roles_have(roles, r))
-				printf(" %s", cluster_role_name(r));
+				printf(" %s", cluster_role_names[r]);
 		puts(":");
 		for (unsigned p = 0; p < EXTERNAL_PASSES; p++)
 			if (group->forecast.passes[p].ns > 0)
@@ -441,7 +441,7 @@ static void print_plan_json(const struct external_explanation *explanation)
 	const struct external_request *request = &explanation->request;
 	uint64_t size = request->shape.size;
 
-	json_text("way", external_way_name(plan->way));
+	json_text("way", external_way_names[plan->way]);
 	json_bool("merges_inputs", request->input_runs > 0);
 	json_number("lanes", plan->lane_count);
 	json_number("batches", plan->batch_count);

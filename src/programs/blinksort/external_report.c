@@ -51,7 +51,7 @@ void external_report_forecast(uint64_t ns, const struct pass_forecast *passes,
 		json_number("disk_ns", pass->limits_ns[EXTERNAL_DISK]);
 		json_number("cpu_ns", pass->limits_ns[EXTERNAL_CPU]);
 		json_number("link_ns", pass->limits_ns[EXTERNAL_LINK]);
-		json_text("limit", external_limit_name(pass->limit));
+		json_text("limit", external_limit_names[pass->limit]);
 		json_close('}');
 	}
 	json_close(']');
@@ -67,7 +67,7 @@ static uint64_t rate_alone(const struct stage_result *stage)
 static void print_stage(const struct stage_result *stage, enum stage number)
 {
 	json_open(NULL, '{');
-	json_text("stage", stage_name(number));
+	json_text("stage", stage_names[number]);
 	json_number("workers", stage->workers);
 	json_number("units", stage->units);
 	json_number("bytes", stage->bytes);
@@ -79,7 +79,7 @@ static void print_stage(const struct stage_result *stage, enum stage number)
 	for (unsigned c = 0; c < STAGE_CAUSES; c++) {
 		if (stage->waits[c].ns == 0)
 			continue;
-		json_open(stage_cause_name(c), '{');
+		json_open(stage_cause_names[c], '{');
 		json_number("ns", stage->waits[c].ns);
 		json_number("count", stage->waits[c].count);
 		json_close('}');
@@ -92,7 +92,7 @@ static void print_pass(const struct external_pass_result *pass,
 		       enum external_pass number)
 {
 	json_open(NULL, '{');
-	json_text("pass", external_pass_name(number));
+	json_text("pass", external_pass_names[number]);
 	json_number("ns", pass->ns);
 	json_number("read_bytes", pass->read_bytes);
 	json_number("written_bytes", pass->written_bytes);
@@ -113,7 +113,7 @@ static void print_outlook(const char *name,
 		json_text("pass", outlook->passes[p].name);
 		json_number("ns", outlook->passes[p].ns);
 		json_text("limit",
-			  external_limit_name(outlook->passes[p].limit));
+			  external_limit_names[outlook->passes[p].limit]);
 		json_close('}');
 	}
 	json_close(']');
@@ -151,7 +151,7 @@ static void print_directories(const struct external_result *result)
 void external_report_json(const struct external_result *result)
 {
 	json_open("external", '{');
-	json_text("way", external_way_name(result->way));
+	json_text("way", external_way_names[result->way]);
 	json_bool("merges_inputs", result->merges_inputs);
 	json_number("lanes", result->lane_count);
 	json_number("batches", result->batch_count);
@@ -164,7 +164,7 @@ void external_report_json(const struct external_result *result)
 	json_number("spilled_bytes", result->spilled_bytes);
 	json_number("reread_bytes", result->reread_bytes);
 	json_number("scratch_peak_bytes", result->scratch_peak_bytes);
-	json_text("compress", codec_name(result->codec.kind));
+	json_text("compress", codec_names[result->codec.kind]);
 	json_number("plain_bytes", result->plain_bytes);
 	json_number("stored_bytes", result->stored_bytes);
 	print_choice(result);
@@ -202,7 +202,7 @@ void external_report_answer(const struct external_progress *progress,
 	bool is_stream =
 		progress->pass == EXTERNAL_RUNS && progress->total_bytes == 0;
 
-	format_add(line, external_pass_name(progress->pass));
+	format_add(line, external_pass_names[progress->pass]);
 	format_add(line, ": ");
 	add_moved(line, progress);
 	format_add(line, ", ");

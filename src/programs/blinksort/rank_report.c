@@ -85,7 +85,7 @@ void rank_report_progress(void *context, const struct external_progress *ranks,
 	if (whole.told == 0)
 		return;
 	format_add(&line, "blinksort: ");
-	format_add(&line, external_pass_name(whole.pass));
+	format_add(&line, external_pass_names[whole.pass]);
 	format_add(&line, " ");
 	format_add_percent(&line, (double)whole.moved_bytes /
 					  (double)whole.total_bytes);
@@ -114,7 +114,7 @@ static void print_row(const char *pass, const char *who,
 				       : FORMAT_DURATION(row->predicted_ns),
 		FORMAT_SIZE(row->read_bytes), FORMAT_SIZE(row->written_bytes),
 		FORMAT_SIZE(row->sent_bytes), FORMAT_SIZE(row->received_bytes),
-		external_limit_name(row->limit));
+		external_limit_names[row->limit]);
 }
 
 /* Times are those of the slowest rank, and so is what limits them; bytes are
@@ -152,7 +152,7 @@ static void print_pass(const struct cluster_result *result,
 
 	if (whole.ns == 0)
 		return;
-	print_row(external_pass_name(pass), "all", &whole);
+	print_row(external_pass_names[pass], "all", &whole);
 	for (unsigned i = 0; i < result->node_count; i++) {
 		if (result->node_count > TABLE_RANKS_MAX && i != slowest)
 			continue;
@@ -210,7 +210,7 @@ void rank_report_json(const struct cluster_result *result, unsigned rank)
 		const struct cluster_pass *row = &result->passes.of[rank][p];
 
 		json_open(NULL, '{');
-		json_text("pass", external_pass_name((enum external_pass)p));
+		json_text("pass", external_pass_names[p]);
 		json_number("ns", row->ns);
 		json_known("predicted_ns", row->predicted_ns > 0,
 			   row->predicted_ns);
@@ -218,7 +218,7 @@ void rank_report_json(const struct cluster_result *result, unsigned rank)
 		json_number("written_bytes", row->written_bytes);
 		json_number("sent_bytes", row->sent_bytes);
 		json_number("received_bytes", row->received_bytes);
-		json_text("limit", external_limit_name(row->limit));
+		json_text("limit", external_limit_names[row->limit]);
 		json_close('}');
 	}
 	json_close(']');

@@ -116,12 +116,12 @@ static void print_sort(const struct sorter_config *config,
 	json_number("order", result->ordered_ns - result->bucketed_ns);
 	json_number("commit", result->committed_ns - result->ordered_ns);
 	json_close('}');
-	json_text("io", input_mode_name(result->io));
+	json_text("io", input_mode_names[result->io]);
 	json_text("output_io", result->output_direct ? "direct" : "buffered");
 	json_bool("synced", config->sync);
-	json_text("splitters", splitters_kind_name(result->splitters));
+	json_text("splitters", splitters_kind_names[result->splitters]);
 	json_number("buckets", result->bucket_count);
-	json_text("kernel", cpu_level_name(config->kernel));
+	json_text("kernel", cpu_level_names[config->kernel]);
 	json_number("threads", result->threads);
 	json_bool("pin", !config->unpinned);
 	json_number("memory_bytes", result->memory_bytes);
@@ -197,7 +197,7 @@ void sort_report_roles(unsigned roles)
 	json_open("roles", '[');
 	for (enum cluster_role r = 0; r < CLUSTER_ROLES; r++)
 		if (cluster_roles_have(roles, r))
-			json_text(NULL, cluster_role_name(r));
+			json_text(NULL, cluster_role_names[r]);
 	json_close(']');
 }
 
@@ -209,7 +209,7 @@ static void print_rank(const struct sorter_config *config,
 	json_open(NULL, '{');
 	json_number("rank", rank);
 	for (unsigned i = 0; i < CLUSTER_FIGURES; i++) {
-		const char *name = cluster_figure_name((enum cluster_figure)i);
+		const char *name = cluster_figure_names[i];
 
 		if (name)
 			json_number(name, report->figures[i]);
@@ -248,7 +248,7 @@ static void print_sending(const struct cluster_sending *sending)
 {
 	bool is_predicted = sending->link_rate > 0;
 
-	json_text("compress", codec_name(sending->codec.kind));
+	json_text("compress", codec_names[sending->codec.kind]);
 	if (sending->sample.plain_bytes == 0) {
 		json_null("compress_choice");
 		return;
