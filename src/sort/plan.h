@@ -20,6 +20,11 @@
  * chunks. */
 #define PLAN_OVERSIZED_ENTRIES 8192
 
+/* Splitters have failed when more than this part of a sort, or of a batch, lies
+ * in buckets that are oversized.  A single worker sorts such a bucket: if it is
+ * an eighth of the whole, eight workers still end at about the same time. */
+#define PLAN_CROWDED_PART 8
+
 struct plan_request {
 	struct record_shape shape;
 	uint64_t record_count;

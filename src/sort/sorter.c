@@ -238,12 +238,6 @@ static bool has_splitters(const struct sorter *sorter)
 	return sorter->splitters.kind != SPLITTERS_AUTO;
 }
 
-/* Static splitters have failed when more than this part of the input lies in
- * buckets of more than PLAN_OVERSIZED_ENTRIES.  A single worker sorts such a
- * bucket: if it is an eighth of the input, eight workers still end at about the
- * same time. */
-#define CROWDED_PART 8
-
 static void draw_sample(struct sorter *sorter)
 {
 	const struct source *source = &sorter->source;
@@ -274,7 +268,7 @@ static void decide(struct sorter *sorter)
 		if (is_sampled ||
 		    sorter->config.splitters == SPLITTERS_STATIC ||
 		    sorter->orderer.crowded_count <=
-			    sorter->source.record_count / CROWDED_PART)
+			    sorter->source.record_count / PLAN_CROWDED_PART)
 			return;
 	}
 	draw_sample(sorter);

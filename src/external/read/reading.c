@@ -11,11 +11,6 @@
 #include "sort/record_counts.h"
 #include "sort/sort_setup.h"
 
-/* Splitters have failed when more than this part of a batch lies in crowded
- * buckets.  A single worker sorts a crowded bucket: if it is an eighth of the
- * batch, eight workers still end at about the same time. */
-#define CROWDED_PART 8
-
 /* The keys of so many records of a stream are probed, as by key_probe(). */
 #define PROBE_RECORDS 512
 
@@ -338,7 +333,7 @@ static bool find_splitters(struct reading_lane *lane, struct batch *batch)
 static bool is_crowded(const struct reading_lane *lane, uint64_t crowded)
 {
 	return lane->reading->config->splitters != SPLITTERS_STATIC &&
-	       crowded > lane->source->record_count / CROWDED_PART;
+	       crowded > lane->source->record_count / PLAN_CROWDED_PART;
 }
 
 /* Partition by splitters that suit this batch, since there were none, or those
