@@ -393,8 +393,9 @@ def run(context, case, options):
 
 
 # What a process says whose memory does not suffice.
-LEAST = Refusal(5, r"--memory: sorting this takes ([0-9.]+) MiB at least, and "
-                r"[0-9.]+ MiB are allowed", None)
+# A rank whose share turns out to be large says so when it has its share.
+LEAST = Refusal(5, r"--memory: sorting this takes (?:up to )?([0-9.]+) MiB"
+                r"(?: at least)?, and [0-9.]+ MiB are allowed", None)
 
 
 def run_tight(context, case, options):

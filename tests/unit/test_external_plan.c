@@ -611,9 +611,34 @@ static void external_plan__has_room_for_kept_indexes(void **state)
 	assert_true(made > 0);
 }
 
+/* The last merge has room for runs of each rank, also where one has one. */
+static void external_plan__ranks_merge_runs_of_each(void **state)
+{
+	unsigned made = 0;
+
+	(void)state;
+	for (unsigned round = 0; round < 2000; round++) {
+		uint64_t memory = 4 * MIB + random_below(60 * MIB);
+		struct external_request request =
+			request_of(1 + random_below(200),
+				   1 + random_below(3 * memory), memory);
+		struct external_plan plan;
+
+		request.ranks.rank_count = 2 + (unsigned)random_below(7);
+		request.ranks.part_records = request.record_count;
+		if (external_plan_make(&plan, &request) < 0)
+			continue;
+		made++;
+		assert_true(external_plan_runs_max(&plan, &request,
+						   plan.free_batches) >= 4);
+	}
+	assert_true(made > 100);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(external_plan__ranks_merge_runs_of_each),
 		cmocka_unit_test(external_plan__sorts_keys_of_large_records),
 		cmocka_unit_test(external_plan__counts_small_records),
 		cmocka_unit_test(external_plan__ranks_of_32_tib),

@@ -451,6 +451,8 @@ static unsigned find_free_batches(const struct external_plan *plan,
 	uint64_t runs = planned_runs(plan, request);
 	unsigned most = MIN(plan->merge_areas, plan->batch_count);
 
+	if (plan->rank_count > 1)
+		runs = MAX(runs, RANK_RUNS_MIN);
 	for (unsigned count = 1; count <= most; count++)
 		if (runs <= external_plan_runs_max(plan, request, count))
 			return count;
