@@ -185,9 +185,9 @@ int options_size(struct options_reader *reader, uint64_t min, uint64_t max,
 int options_share(struct options_reader *reader, uint64_t min, uint64_t max,
 		  uint64_t *bytes, unsigned *percent, struct failure *failure);
 
-/* Stores the index of the value among the choices, of which there are at least
- * two; those that are NULL are none.  *choice may be an enum.  0, or -EINVAL as
- * above. */
+/* Store the index of the value among the choices, of which there are at least
+ * two; a NULL in their array is no choice.  *choice may be an enum.  Returns 0,
+ * or -EINVAL as options_refuse() does. */
 int options_choice(struct options_reader *reader, const char *const *choices,
 		   unsigned count, unsigned *choice, struct failure *failure);
 

@@ -336,7 +336,7 @@ static int set_files(struct options *options, struct failure *failure)
 	return ret;
 }
 
-/* What is merged are files, by one process.  The files are set. */
+/* Options about records that exclude one another.  The files are set. */
 static int check_records(struct options *options, struct failure *failure)
 {
 	struct options_reader *reader = &options->reader;

@@ -34,9 +34,10 @@ enum {
 	{ SHAPE_OPTION_HEAD, "head", 0, OPTIONS_VALUE, "N" }
 /* clang-format on */
 
-/* Take the value of an option of the table above, or that of the program's own
- * SHAPE_OPTION_THREADS, which has another letter in each; of others, nothing.
- * The shape begins with no keys.  0, or -EINVAL as options_refuse() does. */
+/* Take the value of an option of the table above, or of the program's own
+ * SHAPE_OPTION_THREADS, which has another letter in each program; any other
+ * option is left alone.  The shape begins with no keys.  0, or -EINVAL as
+ * options_refuse() does. */
 int shape_options_take(struct options_reader *reader, int id,
 		       struct sorter_config *config, struct failure *failure);
 
