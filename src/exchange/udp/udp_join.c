@@ -193,12 +193,13 @@ static int find_payload(struct udp *x, struct udp_host *hosts, unsigned node,
 static int find_payloads(struct udp *x, struct udp_host *hosts,
 			 struct failure *failure)
 {
+	unsigned count = udp_node_count(x), own = udp_own(x);
 	int largest = 0;
 
-	for (unsigned node = 0; node < udp_node_count(x); node++) {
+	for (unsigned node = 0; node < count; node++) {
 		int bytes;
 
-		if (node == udp_own(x))
+		if (node == own)
 			continue;
 		bytes = find_payload(x, hosts, node, failure);
 		if (bytes < 0)
@@ -207,15 +208,14 @@ static int find_payloads(struct udp *x, struct udp_host *hosts,
 			(uint32_t)bytes - UDP_DATA_HEADER_BYTES;
 		largest = MAX(largest, bytes);
 	}
-	x->base.payload_bytes =
-		x->segment_bytes[(udp_own(x) + 1) % udp_node_count(x)];
+	x->base.payload_bytes = x->segment_bytes[own + 1 < count ? own + 1 : 0];
 	x->window_bytes = x->options.window_bytes
 				  ? x->options.window_bytes
 				  : x->data.receive_room_bytes / ROOM_PART;
 	x->window_bytes = MAX(x->window_bytes, 2 * (uint64_t)largest);
 	x->first_window_bytes =
 		MIN(x->window_bytes, x->data.receive_room_bytes / ROOM_PART) /
-		MAX(1, udp_node_count(x) - 1);
+		MAX(1, count - 1);
 	return 0;
 }
 
