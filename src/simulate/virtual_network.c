@@ -207,7 +207,8 @@ static struct virtual_port *next_port(const struct packet *packet)
 	uint64_t flow = (uint64_t)packet->from << 48 ^
 			(uint64_t)packet->to << 32 ^
 			(uint64_t)packet->from_port << 16 ^ packet->to_port;
-	unsigned spine = (unsigned)(splitmix_next(&flow) % network->spine_count);
+	unsigned spine =
+		(unsigned)(splitmix_next(&flow) % network->spine_count);
 
 	switch (hop) {
 	case 0:

@@ -268,7 +268,8 @@ static void go_away(const char *options, unsigned seeds)
 			unsigned victim =
 				(unsigned)(splitmix_next(&random) % rank_count);
 
-			set_way(way, victim, splitmix_next(&random) % (all / 2));
+			set_way(way, victim,
+				splitmix_next(&random) % (all / 2));
 			run_job(options, NONE);
 			/* A rank that hears nobody blames others, and these
 			 * hear it. */
@@ -299,17 +300,17 @@ static void paths_that_end(void **state)
 	(void)state;
 	for (unsigned seed = 0; seed < SEEDS; seed++) {
 		unsigned from = (unsigned)(splitmix_next(&random) % rank_count);
-		unsigned to =
-			(from + 1 +
-			 (unsigned)(splitmix_next(&random) % (rank_count - 1))) %
-			rank_count;
+		unsigned to = (from + 1 +
+			       (unsigned)(splitmix_next(&random) %
+					  (rank_count - 1))) %
+			      rank_count;
 		const struct lost_path lost[PATHS_MAX] = {
 			{ .from = from, .to = to }, { .from = to, .to = from }
 		};
 
 		/* Its ranks exchange records and no more. */
-		set_fault(splitmix_next(&random) % (all / 4), NONE, 1 + seed % 2,
-			  lost);
+		set_fault(splitmix_next(&random) % (all / 4), NONE,
+			  1 + seed % 2, lost);
 		run_job("", NONE);
 		expect_blamed(ANY);
 	}

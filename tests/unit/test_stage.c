@@ -13,7 +13,6 @@
 #include "base/stage.h"
 #include "random.h"
 
-
 static struct stage_table table;
 
 static int forget(void **state)
