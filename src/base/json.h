@@ -29,11 +29,11 @@ void json_bool(const char *key, bool is_true);
 void json_number(const char *key, uint64_t number);
 /* The number is rounded to this many decimals. */
 void json_decimal(const char *key, double number, int decimals);
-/* null if the number is not known */
+/* This prints null if the number is not known. */
 void json_known(const char *key, bool is_known, int64_t number);
-/* null if text is NULL */
+/* This prints null if text is NULL. */
 void json_text(const char *key, const char *text);
-/* as format_json_bytes() does */
+/* The bytes are printed as format_json_bytes() prints them. */
 void json_bytes(const char *key, const char *text, size_t bytes);
 
 #endif /* JSON_H */

@@ -419,6 +419,8 @@ int options_take_row(struct options_reader *reader, int id,
 				       failure)
 			: options_number(reader, row->min, row->max, &value,
 					 failure);
+	if (error)
+		return error;
 	value *= factors[row->unit];
 	number = (char *)target + row->offset;
 	if (row->width == sizeof(uint16_t))
@@ -427,7 +429,7 @@ int options_take_row(struct options_reader *reader, int id,
 		*(uint32_t *)number = (uint32_t)value;
 	else
 		*(uint64_t *)number = value;
-	return error;
+	return 0;
 }
 
 int options_choice(struct options_reader *reader, const char *const *choices,

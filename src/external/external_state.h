@@ -114,8 +114,8 @@ struct external_runs {
 	struct file_hold hold; /* of the scratch files and outputs */
 	bool has_begun;	       /* the scratch files have their room */
 	unsigned made_count;   /* by pass 1 */
-	/* Of batches that were in order: not spilled, as they lie in the input.
-	 */
+	/* Records of batches that were in order were not spilled: they lie in
+	 * the input. */
 	uint64_t reread_records;
 };
 

@@ -1085,7 +1085,7 @@ case_faults()
 	each_failure "${FAILURES[*]}" in -o out "${LITTLE[@]}"
 }
 
-# Of records that are in order already, and are not spilled
+# Each call fails once in a sort of records that are in order, and are not spilled
 case_found_faults()
 {
 	make_small_in

@@ -66,7 +66,7 @@ int mpi_await(int count, MPI_Request *requests, uint64_t end_ns, bool *ended)
 	int flag = 0, code;
 
 	for (;;) {
-		/* Of one request, the code is the reason itself. */
+		/* MPI_Test()'s code is the reason of its one request. */
 		code = count == 1 ? MPI_Test(requests, &flag, MPI_STATUS_IGNORE)
 				  : MPI_Testall(count, requests, &flag,
 						MPI_STATUSES_IGNORE);

@@ -246,7 +246,7 @@ struct udp_wire_status {
  * fit beside each other (asserted): with 128 totals a payload of up to 256
  * bytes does.  When there is no room, gaps are left out, and the totals of a
  * status that tells of a failure; the counts of *status then say what is there.
- * Of a gap of 2^32 segments or more the first 2^32 - 1 are named.
+ * A gap of 2^32 segments or more is named by its first 2^32 - 1.
  */
 size_t udp_wire_seal_status(struct udp_wire_status *status,
 			    const struct udp_wire_keys *keys,

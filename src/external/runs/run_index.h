@@ -109,10 +109,10 @@ void run_index_join(struct run_index *index);
  * them.  0 or -errno with *failure filled. */
 int run_index_order(struct run_index *index, struct failure *failure);
 
-/* Of runs that can be merged into one, two to count_max that are neighbours in
- * the input: those whose merge moves the fewest records for each run saved.
- * Returns how many, from *first on; 0: no two are neighbours. It takes
- * run_count * count_max steps. */
+/* Find the neighbours in the input, two to count_max runs, whose merge into one
+ * moves the fewest records for each run saved.  Returns how many, from *first
+ * on; 0: no two are neighbours.  The search takes run_count * count_max steps.
+ */
 unsigned run_index_cheapest(const struct run_index *index, unsigned count_max,
 			    unsigned *first);
 

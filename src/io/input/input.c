@@ -220,7 +220,7 @@ int input_open(struct input *input, const char *const *paths,
 		.record_size = layout->record_size,
 		.header_bytes = layout->header_bytes,
 		.mode = mode,
-		/* Of both sizes, the greatest common divisor is a power of two:
+		/* The greatest common divisor of both sizes is a power of two:
 		 * the record's own, or the page. */
 		.align_records = PAGE_BYTES /
 				 MIN(PAGE_BYTES, layout->record_size &
