@@ -221,18 +221,39 @@ static void end_wait(struct exchange *exchange)
 		exchange->transport->end_wait(exchange);
 }
 
+static void settle(struct exchange *exchange)
+{
+	if (exchange->transport->settle)
+		exchange->transport->settle(exchange);
+}
+
+/* The caller may then free what the collective's functions use. */
+static int give_failure(struct exchange *exchange, struct failure *failure)
+{
+	settle(exchange);
+	return exchange_give_failure(exchange, failure);
+}
+
+static bool compute(struct exchange *exchange)
+{
+	const struct exchange_collective *collective = exchange->collective;
+
+	if (!collective || !collective->idle)
+		return false;
+	return exchange->transport->compute
+		       ? exchange->transport->compute(exchange)
+		       : collective->idle(collective->context);
+}
+
 /* Do some of what is to be done; if there is nothing, compute or wait. */
 static int step(struct exchange *exchange, struct failure *failure)
 {
-	const struct exchange_collective *collective;
 	uint64_t until_ns;
 	bool any = advance(exchange, &until_ns);
 
 	if (exchange->failed.any)
-		return exchange_give_failure(exchange, failure);
-	collective = exchange->collective;
-	if (any || (collective && collective->idle &&
-		    collective->idle(collective->context)))
+		return give_failure(exchange, failure);
+	if (any || compute(exchange))
 		end_wait(exchange);
 	else
 		exchange->transport->wait(exchange, until_ns);
@@ -263,8 +284,7 @@ int exchange_serve(struct exchange *exchange, struct failure *failure)
 	while (steps-- > 0 && advance(exchange, &until_ns) &&
 	       !exchange->failed.any)
 		;
-	return exchange->failed.any ? exchange_give_failure(exchange, failure)
-				    : 0;
+	return exchange->failed.any ? give_failure(exchange, failure) : 0;
 }
 
 static unsigned member(const struct exchange_collective *collective, unsigned i)
@@ -368,12 +388,16 @@ static int finish(struct exchange *exchange, struct failure *failure)
 {
 	int error = go_on_until(exchange, all_are_through, failure);
 
+	/* What is being sent again may be on its way out. */
+	settle(exchange);
 	exchange->collective = NULL;
 	return error;
 }
 
 static void close_all(struct exchange *exchange)
 {
+	if (exchange->transport->stop)
+		exchange->transport->stop(exchange);
 	exchange_peers_fini(exchange);
 	free(exchange->lengths);
 	free(exchange->before.lengths);

@@ -18,7 +18,9 @@
  * messages: exchange_state.h.
  *
  * One thread of a rank calls these functions, always the same one, and nothing
- * happens while none of them runs.  A rank that computes for long therefore
+ * happens while none of them runs.  Meanwhile other threads of a transport may
+ * move bytes, and call the functions of the collective: one of these at a time,
+ * but for read() and idle().  A rank that computes for long therefore
  * calls exchange_serve() now and then: other ranks may wait for an answer.  A
  * rank that is silent for the deadline is given up, and the run ends on all
  * ranks with a failure that names it.  So is, over UDP, one that answers but
@@ -135,7 +137,7 @@ struct exchange_collective {
 	 * are those of ranks that are not of the group. */
 	const uint64_t *send_bytes;
 	/* Copy bytes of the message to node.  Bytes that were lost are asked
-	 * for again. */
+	 * for again.  Several threads may do so, each for other nodes. */
 	void (*read)(void *context, unsigned node, uint64_t offset,
 		     uint8_t *target, size_t byte_count);
 	/* Or NULL.  The address of the message's bytes from offset on, where
@@ -164,7 +166,8 @@ struct exchange_collective {
 	void (*arrived)(void *context, unsigned node, uint64_t prefix_bytes,
 			bool whole);
 	/* Or NULL.  Does some work while there is nothing to send or receive;
-	 * returns false if there was no work. */
+	 * returns false if there was no work.  The calling thread does it, and
+	 * others may call the other functions meanwhile. */
 	bool (*idle)(void *context);
 };
 

@@ -84,6 +84,11 @@ struct exchange_transport {
 	void (*wait)(struct exchange *exchange, uint64_t until_ns);
 	/* Or NULL.  There is something to do after a wait. */
 	void (*end_wait)(struct exchange *exchange);
+	/* Or NULL: no thread but the caller's moves anything.  From now on, and
+	 * until the next collective, none touches the collective's memory. */
+	void (*settle)(struct exchange *exchange);
+	/* Or NULL: just call it.  Let the collective's idle() compute. */
+	bool (*compute)(struct exchange *exchange);
 
 	/* --- the rest --- */
 
@@ -94,6 +99,8 @@ struct exchange_transport {
 	 * not compared. */
 	int64_t (*clock_offset_ns)(const struct exchange *exchange,
 				   unsigned node, uint64_t *bound_ns);
+	/* Or NULL.  No other thread touches the exchange from now on. */
+	void (*stop)(struct exchange *exchange);
 	/* Free the struct that embeds the exchange. */
 	void (*close)(struct exchange *exchange);
 };

@@ -26,6 +26,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/base.h"
+
 /* The longest interval between two queries that are urgent. */
 #define LIVENESS_QUERY_NS_MAX ((uint64_t)64000000)
 
@@ -46,24 +48,25 @@ struct debt {
 	uint64_t paid;	    /* in all, at that time */
 };
 
-/* Something has come from this peer. */
+/* Something has come from this peer.  A thread that was away may say so late.
+ */
 static inline void liveness_hear(struct liveness *peer, uint64_t now_ns)
 {
-	peer->heard_ns = now_ns;
+	peer->heard_ns = MAX(peer->heard_ns, now_ns);
 }
 
 /* A STATUS has come, in which the peer announces this delay. */
 static inline void liveness_hear_delay(struct liveness *peer, uint32_t delay_ms,
 				       uint64_t now_ns)
 {
-	peer->heard_ns = now_ns;
+	liveness_hear(peer, now_ns);
 	peer->quiet_until_ns = now_ns + delay_ms * (uint64_t)1000000;
 }
 
 /* The peer has come further. */
 static inline void liveness_progress(struct liveness *peer, uint64_t now_ns)
 {
-	peer->progress_ns = now_ns;
+	peer->progress_ns = MAX(peer->progress_ns, now_ns);
 }
 
 /* We do not wait for this peer now. */

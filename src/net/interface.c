@@ -6,7 +6,10 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "system/small_file.h"
 
 static_assert(INTERFACE_NAME_BYTES == IF_NAMESIZE, "a name fits");
 
@@ -42,4 +45,16 @@ bool interface_find(const struct address *address,
 	}
 	freeifaddrs(all);
 	return found;
+}
+
+uint32_t interface_mbit(const char *name)
+{
+	char text[32];
+	long mbit;
+
+	if (!small_file_read(text, sizeof(text), "/sys/class/net/%s/speed",
+			     name))
+		return 0;
+	mbit = strtol(text, NULL, 10);
+	return mbit > 0 && mbit <= UINT32_MAX ? (uint32_t)mbit : 0;
 }

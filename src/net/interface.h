@@ -5,6 +5,7 @@
 #define INTERFACE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "net/address.h"
 
@@ -15,5 +16,8 @@
  * it, or the system does not tell.  Costs a system call or two. */
 bool interface_find(const struct address *address,
 		    char name[INTERFACE_NAME_BYTES]);
+
+/* The rate of its link, in 10^6 bits a second; 0: it is down, or has none. */
+uint32_t interface_mbit(const char *name);
 
 #endif /* INTERFACE_H */

@@ -64,9 +64,10 @@ struct setting {
 	unsigned deceived;   /* the message to this rank */
 	uint64_t more_bytes; /* are announced */
 	bool page;
-	bool strangers; /* send to all */
-	bool computes;	/* a rank that has all messages serves others */
-	bool tells;	/* after the collectives, all tell rank 0 something */
+	unsigned threads; /* that move DATA; 0: the rank's own */
+	bool strangers;	  /* send to all */
+	bool computes;	  /* a rank that has all messages serves others */
+	bool tells;	  /* after the collectives, all tell rank 0 something */
 	uint64_t (*bytes)(unsigned exchange, unsigned source, unsigned to);
 };
 
@@ -343,8 +344,8 @@ static void disturb(const struct udp *x, unsigned seed)
 			continue;
 		datagram_send(&out, &x->control.local, &part, 1, part.iov_len,
 			      part.iov_len);
-		datagram_send(&out, &x->data.local, &part, 1, part.iov_len,
-			      part.iov_len);
+		datagram_send(&out, &x->movers[i % x->mover_count].data.local,
+			      &part, 1, part.iov_len, part.iov_len);
 	}
 	datagram_close(&out);
 }
@@ -527,6 +528,7 @@ static void *run_node(void *argument)
 		.port = setting->port,
 		.plain = setting->plain,
 		.status_page = setting->page,
+		.thread_count = setting->threads,
 		.kernel = cpu_level_detect(),
 		.crc32c = !setting->plain,
 	};
@@ -540,11 +542,12 @@ static void *run_node(void *argument)
 		if (setting->strangers)
 			disturb(udp_of(x), node->rank.rank);
 		lose(udp_of(x)->control.fd, setting->loss_percent);
-		lose(udp_of(x)->data.fd,
-		     setting->conduct == HEARS_NO_DATA &&
-				     node->rank.rank == setting->culprit
-			     ? 100
-			     : setting->loss_percent);
+		for (unsigned i = 0; i < udp_of(x)->mover_count; i++)
+			lose(udp_of(x)->movers[i].data.fd,
+			     setting->conduct == HEARS_NO_DATA &&
+					     node->rank.rank == setting->culprit
+				     ? 100
+				     : setting->loss_percent);
 		error = exchange_join(x, &node->failure);
 		if (error == 0)
 			atomic_fetch_add(&joined_count, 1);
@@ -857,6 +860,36 @@ static void udp__what_is_lost_is_sent_again(void **state)
 					       .loss_percent = percents[i],
 					       .collectives = 2,
 					       .bytes = odd_bytes });
+}
+
+/* All that one thread does, and what is the threads' own: to share the peers
+ * among them, to wake each other, and to end. */
+static void udp__threads_share_the_peers(void **state)
+{
+	static const unsigned losses[] = { 0, 0, 10 };
+	uint64_t (*const bytes[])(unsigned, unsigned,
+				  unsigned) = { odd_bytes, bytes_to_one };
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_LEN(losses) * ARRAY_LEN(bytes); i++) {
+		struct setting setting = {
+			.node_count = 4 + i % 3,
+			.threads = 2 + i % 4,
+			.payload_bytes = i % 2 ? 1472 : 0,
+			.loss_percent = losses[i / ARRAY_LEN(bytes)],
+			.collectives = 6,
+			.strangers = i == 1,
+			.bytes = bytes[i % ARRAY_LEN(bytes)],
+		};
+
+		run(&setting);
+		setting.schedule = EXCHANGE_ALL_AT_ONCE;
+		run(&setting);
+		setting.rows = 2;
+		setting.columns = 3;
+		setting.node_count = 6;
+		run(&setting);
+	}
 }
 
 static uint64_t bytes_of_first(unsigned exchange, unsigned source, unsigned to)
@@ -1325,8 +1358,9 @@ static void udp__strays_do_not_hold_up(void **state)
 	x = udp_of(udp_open(&options, &udp_options, &failure));
 	assert_non_null(x);
 	for (unsigned i = 0; i < STRAYS; i++)
-		assert_int_equal(datagram_send(&x->data, &x->control.local,
-					       &part, 1, 1, 1),
+		assert_int_equal(datagram_send(&x->movers[0].data,
+					       &x->control.local, &part, 1, 1,
+					       1),
 				 1);
 	assert_true(udp_status_receive(x));
 	assert_in_range(x->base.counters.stray_datagrams, 1, STRAYS / 2);
@@ -1353,6 +1387,7 @@ int main(void)
 		cmocka_unit_test(udp__segments_of_an_ethernet),
 		cmocka_unit_test(udp__a_small_window),
 		cmocka_unit_test(udp__what_is_lost_is_sent_again),
+		cmocka_unit_test(udp__threads_share_the_peers),
 		cmocka_unit_test(udp__computing_rank_serves_all_at_once),
 		cmocka_unit_test(udp__announcements_that_are_lost),
 		cmocka_unit_test(udp__many_collectives),

@@ -62,14 +62,25 @@ static void begin(struct exchange *exchange)
 	udp_receive_begin(x);
 }
 
-static bool move(struct exchange *exchange, uint64_t now_ns, uint64_t *until_ns)
+static bool move_by(struct udp_mover *mover, uint64_t now_ns,
+		    uint64_t *until_ns)
 {
-	struct udp *x = udp_of(exchange);
-	bool received = udp_receive_some(x, now_ns);
+	bool received = udp_receive_some(mover, now_ns);
 
 	if (!received)
-		*until_ns = udp_receive_request_gaps(x, now_ns);
-	return udp_send_some(x, now_ns) || received;
+		*until_ns = udp_receive_request_gaps(mover, now_ns);
+	return udp_send_some(mover, now_ns) || received;
+}
+
+static bool move(struct exchange *exchange, uint64_t now_ns, uint64_t *until_ns)
+{
+	return move_by(udp_of(exchange)->movers, now_ns, until_ns);
+}
+
+static void ready(struct exchange *exchange)
+{
+	udp_receive_ready(exchange);
+	udp_mover_wake_all(udp_of(exchange));
 }
 
 static bool waits_for(const struct exchange *exchange, unsigned node)
@@ -155,23 +166,29 @@ static uint64_t watch(struct exchange *exchange, unsigned node, uint64_t now_ns)
 }
 
 /* Returns the time when something came, or until_ns has passed. */
-static uint64_t poll_until(struct udp *x, uint64_t begin_ns, uint64_t until_ns)
+static uint64_t poll_until(struct udp_mover *mover, uint64_t begin_ns,
+			   uint64_t until_ns)
 {
+	struct udp *x = mover->x;
+	bool is_first = mover == x->movers;
 	struct pollfd fds[] = {
-		{ .fd = x->control.fd, .events = POLLIN },
+		{ .fd = is_first ? x->control.fd : -1, .events = POLLIN },
 		/* What comes before we are prepared stays in the socket. */
-		{ .fd = x->base.is_prepared ? x->data.fd : -1,
-		  .events = (short)(POLLIN | (x->blocked ? POLLOUT : 0)) },
+		{ .fd = udp_may_move(x) ? mover->data.fd : -1,
+		  .events = (short)(POLLIN | (mover->blocked ? POLLOUT : 0)) },
+		{ .fd = mover->waker, .events = POLLIN },
 	};
 	struct timespec none = { 0 }, timeout;
+	bool spins = x->base.spins;
 	uint64_t now_ns = begin_ns;
 	int ready = 0;
 
-	while (x->base.spins && ready == 0 && now_ns - begin_ns < SPIN_NS &&
+	udp_mover_lie_down(mover);
+	while (spins && ready == 0 && now_ns - begin_ns < SPIN_NS &&
 	       now_ns < until_ns) {
 		ready = ppoll(fds, ARRAY_LEN(fds), &none, NULL);
 		now_ns = clock_now_ns();
-		ready |= x->page && udp_page_is_dirty(x->page);
+		ready |= is_first && x->page && udp_page_is_dirty(x->page);
 	}
 	if (ready == 0 && now_ns < until_ns) {
 		timeout.tv_sec = (time_t)((until_ns - now_ns) / NS_PER_S);
@@ -179,6 +196,7 @@ static uint64_t poll_until(struct udp *x, uint64_t begin_ns, uint64_t until_ns)
 		ppoll(fds, ARRAY_LEN(fds), &timeout, NULL);
 		now_ns = clock_now_ns();
 	}
+	udp_mover_get_up(mover);
 	return now_ns;
 }
 
@@ -189,7 +207,7 @@ static void wait_until(struct exchange *exchange, uint64_t until_ns)
 
 	if (x->page && !udp_page_sleep(x->page, udp_status_needed(x)))
 		return;
-	now_ns = poll_until(x, begin_ns, until_ns);
+	now_ns = poll_until(x->movers, begin_ns, until_ns);
 	if (x->page)
 		udp_page_wake(x->page);
 	exchange_note_sleep(exchange, begin_ns,
@@ -197,6 +215,27 @@ static void wait_until(struct exchange *exchange, uint64_t until_ns)
 	exchange->counters.poll_wait_ns += now_ns - begin_ns;
 	if (exchange->lane)
 		trace_end(exchange->lane, begin_ns, "wait");
+}
+
+/* What another mover than the first one does, beside the rank's own thread. */
+static void work(void *argument)
+{
+	struct udp_mover *mover = argument;
+	struct udp *x = mover->x;
+
+	udp_mover_get_up(mover);
+	while (!x->movers_end) {
+		uint64_t now_ns = clock_now_ns(), until_ns = UINT64_MAX;
+		bool was_last = x->base.in_left > 0;
+		bool any = udp_may_move(x) && move_by(mover, now_ns, &until_ns);
+
+		/* It waits for the last message, and tells of failures. */
+		if ((was_last && x->base.in_left == 0) || x->base.failed.any)
+			udp_mover_wake(x->movers);
+		if (!any)
+			poll_until(mover, now_ns, until_ns);
+	}
+	udp_mover_lie_down(mover);
 }
 
 /* --- the end ---------------------------------------------------------------
@@ -303,14 +342,17 @@ static const struct exchange_transport transport = {
 	.hear = hear,
 	.begin = begin,
 	.prepare = udp_receive_prepare,
-	.ready = udp_receive_ready,
+	.ready = ready,
 	.move = move,
 	.waits_for = waits_for,
 	.is_through = is_through,
 	.watch = watch,
 	.wait = wait_until,
+	.settle = udp_mover_settle,
+	.compute = udp_mover_compute,
 	.tell_failure = tell_failure,
 	.leave = leave,
+	.stop = udp_mover_stop,
 	.clock_offset_ns = clock_offset_ns,
 	.close = close_udp,
 };
@@ -335,14 +377,16 @@ struct exchange *udp_open(const struct exchange_options *options,
 	}
 	udp_join_init(x);
 	error = exchange_init(&x->base, &transport, options, failure);
-	/* Most of it is buffers of datagrams; so large a block is fresh. */
-	exchange_place(&x->base, x, sizeof(*x));
 	x->base.serve_steps_max = SERVE_STEPS_MAX;
 	x->options = *udp_options;
+	x->options.thread_count = MAX(1, udp_options->thread_count);
 	x->crc32c = udp_options->crc32c ? crc32c_kernel(udp_options->kernel)
 					: no_crc32c;
 	if (error == 0)
 		error = udp_join_open(x, failure);
+	if (error == 0 && udp_mover_start(x, work) < 0)
+		error = failure_set(failure, EXIT_RESOURCES, NULL, 0,
+				    "a thread of the exchange");
 	if (error) {
 		/* The text ends with the exchange. */
 		failure->what = NULL;

@@ -30,7 +30,13 @@ struct udp_options {
 	uint32_t payload_bytes;
 	/* Bytes under way to one receiver; 0: a part of its socket's buffer. */
 	uint32_t window_bytes;
+	/* Threads that move DATA, with the caller's own; 0: that alone.  Each
+	 * has a socket. */
+	unsigned thread_count;
 };
+
+/* As many as keep a link of 100 Gbit/s busy. */
+#define UDP_THREADS_MAX 8
 
 /* Open the sockets and send the first STATUS.  NULL with *failure filled, which
  * then points to nothing of the exchange. */

@@ -145,7 +145,10 @@ static int open_sockets(struct udp *x, struct failure *failure)
 	options.send_room_bytes = address_is_loopback(&local)
 					  ? SEND_ROOM_LOOPBACK_BYTES
 					  : SEND_ROOM_BYTES;
-	return datagram_open(&x->data, &local, &options, failure);
+	for (unsigned i = 0; i < x->mover_count && error == 0; i++)
+		error = datagram_open(&x->movers[i].data, &local, &options,
+				      failure);
+	return error;
 }
 
 /* --- how long datagrams may be ----------------------------------------------
@@ -162,7 +165,8 @@ static size_t payload_bytes_to(const struct udp *x, struct udp_host *hosts,
 				: &hosts[hosts[node].first].payload_bytes;
 
 	if (*known == 0)
-		*known = datagram_payload_bytes(&x->data.local, address);
+		*known = datagram_payload_bytes(&x->movers[0].data.local,
+						address);
 	return *known;
 }
 
@@ -194,6 +198,7 @@ static int find_payloads(struct udp *x, struct udp_host *hosts,
 			 struct failure *failure)
 {
 	unsigned count = udp_node_count(x), own = udp_own(x);
+	uint64_t room_bytes = x->movers[0].data.receive_room_bytes / ROOM_PART;
 	int largest = 0;
 
 	for (unsigned node = 0; node < count; node++) {
@@ -209,13 +214,11 @@ static int find_payloads(struct udp *x, struct udp_host *hosts,
 		largest = MAX(largest, bytes);
 	}
 	x->base.payload_bytes = x->segment_bytes[own + 1 < count ? own + 1 : 0];
-	x->window_bytes = x->options.window_bytes
-				  ? x->options.window_bytes
-				  : x->data.receive_room_bytes / ROOM_PART;
+	x->window_bytes =
+		x->options.window_bytes ? x->options.window_bytes : room_bytes;
 	x->window_bytes = MAX(x->window_bytes, 2 * (uint64_t)largest);
 	x->first_window_bytes =
-		MIN(x->window_bytes, x->data.receive_room_bytes / ROOM_PART) /
-		MAX(1, count - 1);
+		MIN(x->window_bytes, room_bytes) / MAX(1, count - 1);
 	return 0;
 }
 
@@ -224,7 +227,7 @@ static int find_payloads(struct udp *x, struct udp_host *hosts,
 
 void udp_join_init(struct udp *x)
 {
-	x->control.fd = x->data.fd = -1;
+	x->control.fd = -1;
 }
 
 static int open_with(struct udp *x, struct udp_host *hosts,
@@ -244,7 +247,8 @@ int udp_join_open(struct udp *x, struct failure *failure)
 
 	x->opened_ns = clock_now_ns();
 	x->segment_bytes = calloc(udp_node_count(x), sizeof(*x->segment_bytes));
-	if (error || !hosts || !x->segment_bytes || udp_status_open(x) < 0)
+	if (error || !hosts || !x->segment_bytes || udp_status_open(x) < 0 ||
+	    udp_mover_open(x) < 0)
 		error = failure_no_memory(failure);
 	else
 		error = open_with(x, hosts, failure);
@@ -254,8 +258,8 @@ int udp_join_open(struct udp *x, struct failure *failure)
 
 void udp_join_close(struct udp *x)
 {
+	udp_mover_close(x);
 	datagram_close(&x->control);
-	datagram_close(&x->data);
 	udp_page_close(x->page);
 	udp_status_close(x);
 	free(x->segment_bytes);

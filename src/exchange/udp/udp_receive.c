@@ -57,17 +57,21 @@ int udp_receive_prepare(struct exchange *exchange)
 /* --- where it goes ---------------------------------------------------------
  */
 
-/* Is it of this job, of this epoch, and of a message that was announced? */
-static bool is_ours(struct udp *x, const struct datagram_head *head,
-		    const uint8_t *header, struct udp_wire_data *data)
+/* Is it of this job, of this epoch, and of a message that was announced?  And
+ * does the sender have this mover's port: no other one writes there. */
+static bool is_ours(const struct udp_mover *mover,
+		    const struct datagram_head *head, const uint8_t *header,
+		    struct udp_wire_data *data)
 {
+	const struct udp *x = mover->x;
 	const struct udp_peer *peer;
 
 	if (head->head_bytes < UDP_DATA_HEADER_BYTES ||
 	    !udp_wire_open_data(header, &x->keys, data) ||
 	    !x->base.is_prepared || data->epoch != (uint16_t)x->base.epoch ||
 	    data->destination != udp_own(x) ||
-	    data->source >= udp_node_count(x) || data->source == udp_own(x))
+	    data->source >= udp_node_count(x) || data->source == udp_own(x) ||
+	    udp_mover_from(x, data->source) != mover)
 		return false;
 	peer = x->peers[data->source];
 	return peer->in.open && data->offset < peer->in.arrivals.byte_count &&
@@ -148,54 +152,64 @@ static void lay_out(struct udp *x, struct udp_receive_batch *r,
  */
 
 static bool is_as_expected(const struct udp *x,
-			   const struct udp_receive_batch *r, unsigned i,
-			   struct udp_wire_data *data)
+			   const struct udp_receive_batch *r,
+			   struct udp_segment_target *target,
+			   const uint8_t *header)
 {
-	const struct udp_segment_target *target = &r->targets[i];
+	struct udp_wire_data data;
 
-	return udp_wire_open_data(r->headers[i], &x->keys, data) &&
-	       data->epoch == r->first.epoch &&
-	       data->source == r->first.source &&
-	       data->destination == r->first.destination &&
-	       data->offset ==
+	if (!udp_wire_open_data(header, &x->keys, &data))
+		return false;
+	target->flags = data.flags;
+	return data.epoch == r->first.epoch && data.source == r->first.source &&
+	       data.destination == r->first.destination &&
+	       data.offset ==
 		       target->segment * r->peer->in.arrivals.segment_bytes &&
-	       data->length ==
+	       data.length ==
 		       arrivals_length(&r->peer->in.arrivals, target->segment);
 }
 
-static bool is_whole(const struct udp *x, const struct udp_receive_batch *r,
-		     unsigned i)
+/* Look at what has been taken, without the state: a message's lengths do not
+ * change while its bytes are copied. */
+static void check(const struct udp *x, struct udp_receive_batch *r)
 {
-	const struct udp_segment_target *target = &r->targets[i];
+	for (unsigned i = 0; i < r->segment_count; i++) {
+		struct udp_segment_target *target = &r->targets[i];
 
-	return !x->options.crc32c ||
-	       udp_wire_data_is_whole(r->headers[i], &x->keys, x->crc32c,
-				      r->parts + target->first_part,
-				      target->part_count);
+		target->is_whole =
+			target->missing &&
+			is_as_expected(x, r, target, r->headers[i]) &&
+			(!x->options.crc32c ||
+			 udp_wire_data_is_whole(r->headers[i], &x->keys,
+						x->crc32c,
+						r->parts + target->first_part,
+						target->part_count));
+	}
 }
 
 static void account(struct udp *x, const struct udp_receive_batch *r)
 {
 	struct arrivals *in = &r->peer->in.arrivals;
+	uint64_t byte_count = 0;
 
 	for (unsigned i = 0; i < r->segment_count; i++) {
 		const struct udp_segment_target *target = &r->targets[i];
-		struct udp_wire_data data;
 
 		x->base.counters.received_datagrams++;
 		if (!target->missing) {
 			x->base.counters.duplicate_datagrams++;
 			continue;
 		}
-		if (!is_as_expected(x, r, i, &data) || !is_whole(x, r, i)) {
+		if (!target->is_whole) {
 			x->base.counters.damaged_datagrams++;
 			continue;
 		}
-		udp_status_hear_data(x, data.source, data.flags);
+		udp_status_hear_data(x, r->first.source, target->flags);
 		arrivals_add(in, target->segment);
-		x->base.counters.received_bytes +=
-			arrivals_length(in, target->segment);
+		byte_count += arrivals_length(in, target->segment);
 	}
+	x->base.counters.received_bytes += byte_count;
+	flow_add(FLOW_RECEIVE, 0, byte_count);
 }
 
 /* Tell the collective how far the message has come.  When it is whole, tell the
@@ -213,21 +227,38 @@ static void pass_on(struct udp *x, unsigned node, uint64_t prefix)
 		udp_status_send(x, node, 0);
 }
 
-/* Take one batch.  1; 0: there is none; -1: it was not for us. */
-static int receive_batch(struct udp *x, uint64_t now_ns)
+/* Copy the bytes to where they belong.  False: it has failed, or the collective
+ * is over. */
+static bool take(struct udp_mover *mover)
 {
-	struct udp_receive_batch *r = &x->receiving;
+	struct udp_receive_batch *r = &mover->receiving;
+	struct udp *x = mover->x;
+	uint32_t epoch = x->base.epoch;
+	ssize_t taken;
+
+	udp_mover_begin_copy(mover);
+	taken = datagram_take(&mover->data, r->parts, r->part_count);
+	if (taken >= 0)
+		check(x, r);
+	udp_mover_end_copy(mover);
+	return taken >= 0 && x->base.epoch == epoch && udp_may_move(x);
+}
+
+/* Take one batch.  1; 0: there is none; -1: it was not for us. */
+static int receive_batch(struct udp_mover *mover, uint64_t now_ns)
+{
+	struct udp_receive_batch *r = &mover->receiving;
+	struct udp *x = mover->x;
 	uint8_t header[UDP_DATA_HEADER_BYTES];
 	struct iovec all = { r->discarded, sizeof(r->discarded) };
 	struct datagram_head head;
 	struct liveness *liveness;
 	uint64_t prefix;
-	ssize_t taken;
 
-	if (datagram_peek(&x->data, header, sizeof(header), &head) <= 0)
+	if (datagram_peek(&mover->data, header, sizeof(header), &head) <= 0)
 		return 0;
-	if (!is_ours(x, &head, header, &r->first)) {
-		datagram_take(&x->data, &all, 1);
+	if (!is_ours(mover, &head, header, &r->first)) {
+		datagram_take(&mover->data, &all, 1);
 		x->base.counters.stray_datagrams++;
 		return -1;
 	}
@@ -235,8 +266,7 @@ static int receive_batch(struct udp *x, uint64_t now_ns)
 	liveness = &x->base.peers[r->first.source]->liveness;
 	prefix = r->peer->in.arrivals.prefix;
 	lay_out(x, r, &head);
-	taken = datagram_take(&x->data, r->parts, r->part_count);
-	if (taken < 0)
+	if (!take(mover))
 		return -1;
 	account(x, r);
 	liveness_hear(liveness, now_ns);
@@ -294,32 +324,35 @@ static void grant_to(struct udp *x, unsigned node)
 	udp_status_send(x, node, 0);
 }
 
-/* Let peers send more, after prefixes have moved. */
-static void grant(struct udp *x)
+/* Let the mover's peers send more, after prefixes have moved. */
+static void grant(const struct udp_mover *mover)
 {
+	struct udp *x = mover->x;
+
 	for (unsigned i = x->base.ring_count; --i > 0;) {
 		unsigned node = x->base.ring[i];
 
-		if (!arrivals_complete(&x->peers[node]->in.arrivals))
+		if (!arrivals_complete(&x->peers[node]->in.arrivals) &&
+		    udp_mover_from(x, node) == mover)
 			grant_to(x, node);
 	}
 }
 
-bool udp_receive_some(struct udp *x, uint64_t now_ns)
+bool udp_receive_some(struct udp_mover *mover, uint64_t now_ns)
 {
-	uint64_t begin_ns = x->base.lane ? trace_begin(x->base.lane) : 0;
-	uint64_t before_bytes = x->base.counters.received_bytes;
+	struct udp *x = mover->x;
+	struct trace_lane *lane = mover == x->movers ? x->base.lane : NULL;
+	uint64_t begin_ns = lane ? trace_begin(lane) : 0;
 	unsigned batches = 0;
 
-	while (batches < BATCHES_AT_ONCE && receive_batch(x, now_ns) != 0)
+	while (batches < BATCHES_AT_ONCE && udp_may_move(x) &&
+	       receive_batch(mover, now_ns) != 0)
 		batches++;
 	if (batches == 0)
 		return false;
-	flow_add(FLOW_RECEIVE, 0,
-		 x->base.counters.received_bytes - before_bytes);
-	if (x->base.lane)
-		trace_end(x->base.lane, begin_ns, "receive");
-	grant(x);
+	if (lane)
+		trace_end(lane, begin_ns, "receive");
+	grant(mover);
 	return true;
 }
 
@@ -372,15 +405,20 @@ static uint64_t request_gaps_of(struct udp *x, unsigned node, uint64_t now_ns)
 	return now_ns + gaps_again_ns(peer);
 }
 
-uint64_t udp_receive_request_gaps(struct udp *x, uint64_t now_ns)
+uint64_t udp_receive_request_gaps(struct udp_mover *mover, uint64_t now_ns)
 {
+	struct udp *x = mover->x;
 	uint64_t next_ns = UINT64_MAX;
 
 	if (x->base.in_left == 0)
 		return next_ns;
-	for (unsigned i = 1; i < x->base.ring_count; i++)
-		next_ns = MIN(next_ns,
-			      request_gaps_of(x, x->base.ring[i], now_ns));
+	for (unsigned i = 1; i < x->base.ring_count; i++) {
+		unsigned node = x->base.ring[i];
+
+		if (udp_mover_from(x, node) == mover)
+			next_ns =
+				MIN(next_ns, request_gaps_of(x, node, now_ns));
+	}
 	return next_ns;
 }
 

@@ -47,12 +47,12 @@ bool udp_send_awaits_grant(const struct udp *x, unsigned node)
 
 bool udp_send_will_tell(const struct udp *x, unsigned node)
 {
-	const struct udp_batch *batch = &x->sending;
-	bool is_made = batch->active && !batch->again && batch->node == node;
+	const struct udp_batch *batch = &udp_mover_to(x, node)->sending;
+	bool is_filled = batch->active && !batch->again && batch->node == node;
 
 	return x->peers[node]->out.byte_count >
 	       x->peers[node]->out.sent_bytes +
-		       (is_made ? batch->byte_count : 0);
+		       (is_filled ? batch->byte_count : 0);
 }
 
 /* A rank that is ready takes what comes, asks for what does not, and lets us
@@ -165,16 +165,18 @@ static void end_rounds(struct udp *x)
 }
 
 /* A batch to each in turn, in the order of rounds. */
-static unsigned choose_in_turn(struct udp *x)
+static unsigned choose_in_turn(struct udp_mover *mover)
 {
+	const struct udp *x = mover->x;
+
 	for (unsigned i = 1; i <= x->base.ring_count; i++) {
-		unsigned turn = (x->last_turn + i) % x->base.ring_count;
+		unsigned turn = (mover->last_turn + i) % x->base.ring_count;
 		unsigned node = x->base.ring[turn];
 
-		if (turn == 0)
+		if (turn == 0 || udp_mover_to(x, node) != mover)
 			continue;
 		if (sendable_bytes(x, node) > 0) {
-			x->last_turn = turn;
+			mover->last_turn = turn;
 			return node;
 		}
 	}
@@ -182,12 +184,15 @@ static unsigned choose_in_turn(struct udp *x)
 }
 
 /* The node that new segments go to now; the own rank: to none. */
-static unsigned choose_node(struct udp *x, uint64_t now_ns)
+static unsigned choose_node(struct udp_mover *mover, uint64_t now_ns)
 {
+	struct udp *x = mover->x;
 	unsigned count = x->base.ring_count;
 	unsigned node;
 
 	if (x->base.schedule == EXCHANGE_ROUNDS) {
+		if (mover != x->movers)
+			return udp_own(x);
 		end_rounds(x);
 		if (x->round + 1 >= count)
 			return udp_own(x);
@@ -198,7 +203,7 @@ static unsigned choose_node(struct udp *x, uint64_t now_ns)
 			return udp_own(x);
 		return node;
 	}
-	return choose_in_turn(x);
+	return choose_in_turn(mover);
 }
 
 /* --- batches ---------------------------------------------------------------
@@ -212,39 +217,51 @@ static uint64_t batch_bytes_max(const struct udp_peer *peer)
 	return MIN(segments, DATAGRAM_SEGMENTS_MAX) * peer->segment_bytes;
 }
 
-/* Fill headers and payload of the message's segments from offset on. */
-static void fill_batch(struct udp *x, unsigned node, uint64_t offset,
+/* Segments of the message from offset on are next. */
+static void fill_batch(struct udp_mover *mover, unsigned node, uint64_t offset,
 		       uint64_t byte_count, bool again)
 {
-	const struct udp_peer *peer = x->peers[node];
-	struct udp_batch *batch = &x->sending;
-	struct udp_wire_data data = {
-		.epoch = (uint16_t)x->base.epoch,
-		.source = (uint16_t)udp_own(x),
-		.destination = (uint16_t)node,
-		.flags = arrivals_complete(&peer->in.arrivals) ? UDP_DATA_WHOLE
-							       : 0,
-	};
+	const struct udp_peer *peer = mover->x->peers[node];
+	struct udp_batch *batch = &mover->sending;
 
 	batch->active = true;
+	batch->is_made = false;
 	batch->again = again;
+	batch->flags =
+		arrivals_complete(&peer->in.arrivals) ? UDP_DATA_WHOLE : 0;
 	batch->node = node;
 	batch->offset = offset;
 	batch->byte_count = byte_count;
 	batch->segments_sent = 0;
 	batch->segment_count =
 		(unsigned)DIV_ROUND_UP(byte_count, peer->segment_bytes);
-	x->base.collective->read(x->base.collective->context, node, offset,
-				 batch->payload, byte_count);
+}
+
+/* Make their headers and payload; without the state, which the caller has given
+ * away: a peer's segments keep their length. */
+static void make_batch(struct udp *x, struct udp_batch *batch)
+{
+	const struct udp_peer *peer = x->peers[batch->node];
+	struct udp_wire_data data = {
+		.epoch = (uint16_t)x->base.epoch,
+		.source = (uint16_t)udp_own(x),
+		.destination = (uint16_t)batch->node,
+		.flags = batch->flags,
+	};
+
+	x->base.collective->read(x->base.collective->context, batch->node,
+				 batch->offset, batch->payload,
+				 batch->byte_count);
 	for (unsigned i = 0; i < batch->segment_count; i++) {
 		uint64_t begin = (uint64_t)i * peer->segment_bytes;
 
-		data.offset = offset + begin;
-		data.length =
-			(uint16_t)MIN(byte_count - begin, peer->segment_bytes);
+		data.offset = batch->offset + begin;
+		data.length = (uint16_t)MIN(batch->byte_count - begin,
+					    peer->segment_bytes);
 		udp_wire_seal_data(&data, &x->keys, x->crc32c,
 				   batch->payload + begin, batch->headers[i]);
 	}
+	batch->is_made = true;
 }
 
 /* There is a list of gaps that was not all sent. */
@@ -265,8 +282,9 @@ static void take_list(struct udp_peer *peer)
 
 /* Fill a batch with the next segments to be sent again to this node.  False:
  * there are none. */
-static bool fill_again(struct udp *x, unsigned node)
+static bool fill_again(struct udp_mover *mover, unsigned node)
 {
+	struct udp *x = mover->x;
 	struct udp_peer *peer = x->peers[node];
 	struct udp_out *out = &peer->out;
 	uint64_t segment_count =
@@ -289,7 +307,7 @@ static bool fill_again(struct udp *x, unsigned node)
 		bytes = MIN(gap.count * peer->segment_bytes,
 			    batch_bytes_max(peer));
 		out->resend_done += bytes / peer->segment_bytes;
-		fill_batch(x, node, offset,
+		fill_batch(mover, node, offset,
 			   MIN(bytes, out->byte_count - offset), true);
 		return true;
 	}
@@ -314,26 +332,29 @@ static uint64_t new_bytes(const struct udp *x, unsigned node)
 }
 
 /* Lost segments first: a receiver waits for them. */
-static bool fill_next(struct udp *x, uint64_t now_ns)
+static bool fill_next(struct udp_mover *mover, uint64_t now_ns)
 {
-	struct udp_peer *peer;
+	struct udp *x = mover->x;
 	unsigned node;
 
-	for (unsigned i = 1; i < x->base.ring_count; i++)
-		if (misses_some(x->peers[x->base.ring[i]]) &&
-		    fill_again(x, x->base.ring[i]))
+	for (unsigned i = 1; i < x->base.ring_count; i++) {
+		node = x->base.ring[i];
+		if (misses_some(x->peers[node]) &&
+		    udp_mover_to(x, node) == mover && fill_again(mover, node))
 			return true;
-	node = choose_node(x, now_ns);
+	}
+	node = choose_node(mover, now_ns);
 	if (node == udp_own(x))
 		return false;
-	peer = x->peers[node];
-	fill_batch(x, node, peer->out.sent_bytes, new_bytes(x, node), false);
+	fill_batch(mover, node, x->peers[node]->out.sent_bytes,
+		   new_bytes(x, node), false);
 	return true;
 }
 
-static void end_batch(struct udp *x)
+static void end_batch(struct udp_mover *mover)
 {
-	struct udp_batch *batch = &x->sending;
+	struct udp_batch *batch = &mover->sending;
+	struct udp *x = mover->x;
 
 	batch->active = false;
 	if (batch->again) {
@@ -350,9 +371,10 @@ static void end_batch(struct udp *x)
 
 /* Send as much of the batch as the socket takes.  Returns the segments, or
  * -errno. */
-static int send_batch(struct udp *x)
+static int send_batch(struct udp_mover *mover)
 {
-	struct udp_batch *batch = &x->sending;
+	struct udp_batch *batch = &mover->sending;
+	struct udp *x = mover->x;
 	const struct udp_peer *peer = x->peers[batch->node];
 	const struct address to = udp_address(x, batch->node, peer->data_port);
 	struct iovec parts[2 * DATAGRAM_SEGMENTS_MAX];
@@ -360,6 +382,10 @@ static int send_batch(struct udp *x)
 	size_t total_bytes = 0;
 	int sent;
 
+	batch->is_leaving = true;
+	udp_mover_begin_copy(mover);
+	if (!batch->is_made)
+		make_batch(x, batch);
 	for (unsigned i = batch->segments_sent; i < batch->segment_count; i++) {
 		size_t begin = (size_t)i * peer->segment_bytes;
 		size_t length =
@@ -371,37 +397,42 @@ static int send_batch(struct udp *x)
 			(struct iovec){ batch->payload + begin, length };
 		total_bytes += UDP_DATA_HEADER_BYTES + length;
 	}
-	sent = datagram_send(&x->data, &to, parts, part_count,
+	sent = datagram_send(&mover->data, &to, parts, part_count,
 			     UDP_DATA_HEADER_BYTES + peer->segment_bytes,
 			     total_bytes);
+	udp_mover_end_copy(mover);
+	batch->is_leaving = false;
 	if (sent > 0)
 		batch->segments_sent += (unsigned)sent;
 	return sent;
 }
 
-bool udp_send_some(struct udp *x, uint64_t now_ns)
+bool udp_send_some(struct udp_mover *mover, uint64_t now_ns)
 {
+	struct udp_batch *batch = &mover->sending;
+	struct udp *x = mover->x;
+	struct trace_lane *lane = mover == x->movers ? x->base.lane : NULL;
 	uint64_t begin_ns;
 	int sent;
 
-	x->blocked = false;
+	mover->blocked = false;
 	/* Between collectives all ranks have all messages. */
-	if (!x->base.collective || !x->base.is_prepared ||
-	    (!x->sending.active && !fill_next(x, now_ns)))
+	if (!x->base.collective || !udp_may_move(x) ||
+	    (!batch->active && !fill_next(mover, now_ns)))
 		return false;
-	begin_ns = x->base.lane ? trace_begin(x->base.lane) : 0;
-	sent = send_batch(x);
+	begin_ns = lane ? trace_begin(lane) : 0;
+	sent = send_batch(mover);
 	if (sent < 0) {
-		exchange_note_failure(&x->base, x->sending.node, EXIT_PEER,
+		exchange_note_failure(&x->base, batch->node, EXIT_PEER,
 				      strerror(-sent));
 		return false;
 	}
-	if (x->base.lane)
-		trace_end(x->base.lane, begin_ns, "send");
-	if (x->sending.segments_sent == x->sending.segment_count)
-		end_batch(x);
+	if (lane)
+		trace_end(lane, begin_ns, "send");
+	if (batch->segments_sent == batch->segment_count)
+		end_batch(mover);
 	else
-		x->blocked = true;
+		mover->blocked = true;
 	return sent > 0;
 }
 
@@ -410,8 +441,10 @@ void udp_send_begin(struct udp *x)
 	x->round = 0;
 	x->rounds_handed_over = 0;
 	x->round_ns = 0;
-	x->last_turn = 0;
-	x->sending.active = false;
+	for (unsigned i = 0; i < x->mover_count; i++) {
+		x->movers[i].last_turn = 0;
+		x->movers[i].sending.active = false;
+	}
 	for (unsigned i = 1; i < x->base.ring_count; i++)
 		udp_peer_of(x, x->base.ring[i]);
 	for (unsigned node = 0; node < udp_node_count(x); node++) {

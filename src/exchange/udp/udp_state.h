@@ -8,6 +8,12 @@
  *                 udp_send.c      DATA out: schedules, batches, sending again
  *                             ->  udp_status.c    STATUS in and out
  *                                             ->  udp_page.c, udp_wire.c, ...
+ *                                                 udp_mover.c
+ *
+ * One thread at a time has the state that is described here: the rank's own,
+ * from udp_mover_start() on whenever it is not in one of the functions that
+ * give the state away.  So what the exchange's caller does, and each function
+ * of a collective but read() and idle(), has it for itself.
  *
  * A comment before fields names the file that writes them; the other files only
  * read them.
@@ -20,6 +26,7 @@
 #include "exchange/exchange_state.h"
 #include "exchange/udp/udp.h"
 #include "exchange/udp/udp_page.h"
+#include "exchange/udp/udp_threads.h"
 #include "exchange/udp/udp_wire.h"
 #include "net/datagram.h"
 
@@ -112,7 +119,10 @@ struct udp_peer {
  * Written by udp_send.c. */
 struct udp_batch {
 	bool active;
-	bool again; /* sent before */
+	bool is_made;	 /* headers and payload are filled */
+	bool is_leaving; /* a mover sends it right now */
+	bool again;	 /* sent before */
+	uint16_t flags;	 /* of enum udp_wire_data_flag */
 	unsigned node;
 	uint64_t offset; /* of the first segment */
 	unsigned segment_count, segments_sent;
@@ -126,6 +136,8 @@ struct udp_batch {
 struct udp_segment_target {
 	uint64_t segment; /* its number in the message */
 	bool missing;	  /* it had not arrived: it has its final place */
+	bool is_whole;	  /* what has come is what was sent */
+	uint16_t flags;	  /* of enum udp_wire_data_flag, if it is */
 	unsigned first_part, part_count; /* of the payload */
 };
 
@@ -146,6 +158,29 @@ struct udp_receive_batch {
 	uint8_t discarded[DATAGRAM_BATCH_BYTES_MAX];
 };
 
+/*
+ * A socket for DATA, and a thread that moves bytes between it and messages.
+ * Mover 0 has the rank's own thread, the others have threads that the rank
+ * starts.  Each peer is told the port of one of them, which alone receives what
+ * the peer sends.
+ */
+struct udp_mover {
+	/* Written by udp_mover.c. */
+	struct udp *x;
+	struct udp_thread thread;
+	int waker;   /* -1: there is just one mover */
+	bool sleeps; /* and is to be woken if there is something for it to do */
+	struct datagram_socket data; /* which udp_join.c opens */
+
+	/* Written by udp_receive.c. */
+	struct udp_receive_batch receiving;
+
+	/* Written by udp_send.c. */
+	unsigned last_turn; /* the last batch went to that place of the ring */
+	bool blocked;	    /* the socket was full */
+	struct udp_batch sending;
+};
+
 struct udp {
 	/* Written by exchange.c. */
 	struct exchange base; /* first: see udp_of() */
@@ -156,7 +191,7 @@ struct udp {
 
 	/* Written by udp_join.c, before anything is sent. */
 	struct udp_wire_keys keys;
-	struct datagram_socket control, data;
+	struct datagram_socket control;
 	uint32_t *segment_bytes; /* [node]: to each; owned */
 	uint64_t window_bytes;
 	/* Others may send so much of each message before this rank is ready:
@@ -180,16 +215,19 @@ struct udp {
 	struct udp_page *page; /* NULL: there is none, or not yet */
 	bool awaits_page;      /* until rank 0's offer comes */
 
-	/* Written by udp_receive.c. */
-	struct udp_receive_batch receiving;
+	/* Written by udp_mover.c. */
+	struct udp_mover *movers; /* [mover_count]; owned */
+	unsigned mover_count;
+	pthread_mutex_t lock;	/* for this struct, if movers are several */
+	bool is_taken;		/* the rank's own thread began by taking it */
+	unsigned copying_count; /* movers that have given it to move bytes */
+	bool awaits_copies;	/* the rank's own thread: until there is none */
+	bool movers_end;
 
 	/* Written by udp_send.c. */
 	uint32_t round;		     /* rounds sent */
 	uint32_t rounds_handed_over; /* sent or nearly: as others are told */
 	uint64_t round_ns; /* the next round waits since then; 0: it does not */
-	unsigned last_turn; /* the last batch went to that place of the ring */
-	bool blocked;	    /* the socket was full */
-	struct udp_batch sending;
 };
 
 static inline struct udp *udp_of(struct exchange *exchange)
@@ -252,7 +290,7 @@ bool udp_status_is_stuck(struct udp *x, unsigned node, uint64_t now_ns);
 
 void udp_send_begin(struct udp *x);
 /* Send some; true if something was sent. */
-bool udp_send_some(struct udp *x, uint64_t now_ns);
+bool udp_send_some(struct udp_mover *mover, uint64_t now_ns);
 /* The node whose turn must end before our next round begins; the own rank: we
  * wait for none. */
 unsigned udp_send_waits_for(const struct udp *x);
@@ -275,13 +313,47 @@ int udp_receive_prepare(struct exchange *exchange);
  */
 void udp_receive_ready(struct exchange *exchange);
 /* Take some of what has arrived; true if there was any. */
-bool udp_receive_some(struct udp *x, uint64_t now_ns);
-/* Ask for gaps that are not being filled already; returns when to look again.
- */
-uint64_t udp_receive_request_gaps(struct udp *x, uint64_t now_ns);
+bool udp_receive_some(struct udp_mover *mover, uint64_t now_ns);
+/* Ask the mover's peers for gaps that are not being filled already; returns
+ * when to look again. */
+uint64_t udp_receive_request_gaps(struct udp_mover *mover, uint64_t now_ns);
 /* The node answers, but for the deadline nothing has come of what it says that
  * it has sent, and sent again. */
 bool udp_receive_is_stuck(struct udp *x, unsigned node, uint64_t now_ns);
+
+/* --- udp_mover.c ------------------------------------------------------------
+ */
+
+/* Movers without sockets.  Returns 0 or -errno; then, too, udp_mover_close() is
+ * to be called. */
+int udp_mover_open(struct udp *x);
+/* The other movers begin to work; the caller has the state from now on.
+ * Returns 0 or -errno. */
+int udp_mover_start(struct udp *x, void (*work)(void *mover));
+/* Wait until the other movers have ended. */
+void udp_mover_stop(struct exchange *exchange);
+void udp_mover_close(struct udp *x);
+/* The mover that has DATA from the node, and the one that sends to it: in
+ * rounds, which go to one node after the other, mover 0. */
+struct udp_mover *udp_mover_from(const struct udp *x, unsigned node);
+struct udp_mover *udp_mover_to(const struct udp *x, unsigned node);
+/* Bytes of our message to the node that it may have: also those that a mover
+ * sends right now. */
+uint64_t udp_mover_sent_bytes(const struct udp *x, unsigned node);
+/* Give the state away while bytes are copied, and take it again: the epoch may
+ * be another one then, and there may be a failure. */
+void udp_mover_begin_copy(struct udp_mover *mover);
+void udp_mover_end_copy(struct udp_mover *mover);
+/* Give it away for a sleep, and take it again. */
+void udp_mover_lie_down(struct udp_mover *mover);
+void udp_mover_get_up(struct udp_mover *mover);
+/* If it sleeps, it sleeps no longer. */
+void udp_mover_wake(struct udp_mover *mover);
+void udp_mover_wake_all(struct udp *x);
+/* The rank's own thread waits until no mover copies bytes. */
+void udp_mover_settle(struct exchange *exchange);
+/* Let the collective compute, and the other movers move. */
+bool udp_mover_compute(struct exchange *exchange);
 
 /* --- small questions --------------------------------------------------------
  */
@@ -294,6 +366,13 @@ static inline unsigned udp_node_count(const struct udp *x)
 static inline unsigned udp_own(const struct udp *x)
 {
 	return exchange_own(&x->base);
+}
+
+/* May DATA be received and sent?  After a failure the collective's functions
+ * are not to be called any more. */
+static inline bool udp_may_move(const struct udp *x)
+{
+	return x->base.is_prepared && !x->base.failed.any;
 }
 
 /* The node's socket of this port: on the host that the list of ranks has. */

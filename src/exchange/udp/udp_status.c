@@ -273,7 +273,7 @@ static void send_status(struct udp *x, unsigned node, uint32_t flags,
 		.flags = flags,
 		.phase = x->base.phase,
 		.epoch = x->base.epoch,
-		.data_port = address_port(&x->data.local),
+		.data_port = address_port(&udp_mover_from(x, node)->data.local),
 		.delay_ms = x->base.delay_ms,
 		.served_serial = peer->out.served_serial,
 		.gap_serial = peer->in.gap_serial,
@@ -433,14 +433,28 @@ static void handle_message_state(struct udp_heard *heard,
 	handle_gaps(heard, status);
 }
 
+/* What the node has told may let us send to it, or show that something is lost.
+ */
+static void wake_movers(struct udp *x, unsigned node)
+{
+	const struct udp_peer *peer = x->peers[node];
+
+	if (peer->out.sent_bytes < peer->out.byte_count ||
+	    peer->heard.gap_serial != peer->out.served_serial)
+		udp_mover_wake(udp_mover_to(x, node));
+	if (peer->in.open && !arrivals_complete(&peer->in.arrivals))
+		udp_mover_wake(udp_mover_from(x, node));
+}
+
 void udp_status_hear_data(struct udp *x, unsigned node, uint16_t flags)
 {
 	struct udp_peer *peer = x->peers[node];
 
 	peer->heard.ready = true;
+	wake_movers(x, node);
 	/* What was not sent it cannot have. */
 	if (flags & UDP_DATA_WHOLE &&
-	    peer->out.sent_bytes == peer->out.byte_count)
+	    udp_mover_sent_bytes(x, node) == peer->out.byte_count)
 		peer->heard.prefix_bytes = peer->out.byte_count;
 }
 
@@ -512,7 +526,7 @@ static bool may_go_on(const struct udp *x, unsigned node)
 
 	if (x->base.is_prepared)
 		return arrivals_complete(&peer->in.arrivals) &&
-		       peer->out.sent_bytes == peer->out.byte_count;
+		       udp_mover_sent_bytes(x, node) == peer->out.byte_count;
 	return x->base.all_meet && peer->out.byte_count == 0 &&
 	       (!exchange_has_announced(&x->base, node) ||
 		exchange_announced(&x->base, node)->byte_count == 0);
@@ -633,8 +647,10 @@ static const char *handle_claims(struct udp *x,
 	if (status->epoch > 0 && !(status->flags & UDP_STATUS_READY))
 		peer->heard.first_grant_bytes = status->grant_bytes;
 	if (x->base.peers[status->source]->meets &&
-	    status->epoch == x->base.epoch && x->base.epoch > 0)
+	    status->epoch == x->base.epoch && x->base.epoch > 0) {
 		handle_message_state(&peer->heard, status);
+		wake_movers(x, status->source);
+	}
 	return NULL;
 }
 
