@@ -159,7 +159,9 @@ file_flags = $(if $(filter %_avx2.c,$1),$(AVX2)) \
 # Hosts that are simulated call these functions of src/simulate/virtual_calls.c.
 SIMULATED := clock_gettime nanosleep ppoll datagram_open datagram_close \
 	datagram_payload_bytes datagram_send datagram_peek datagram_take \
-	datagram_receive
+	datagram_receive udp_waker_open udp_waker_wake udp_waker_clear \
+	udp_waker_close udp_thread_start udp_thread_join udp_lock_take \
+	udp_lock_give
 
 # Whole ranks that are simulated, by tests/unit/cluster_world.h.
 SIMULATED_RANKS := $(SIMULATED) cluster_runs_pause \

@@ -287,12 +287,15 @@ static void be_rank(void *argument)
 		.kernel = cpu_level_detect(),
 		.plain = options->plain,
 		.crc32c = true,
+		.thread_count = options->thread_count,
 	};
 
 	self->exchange =
 		udp_open(&exchange_options, &udp_options, &self->failure);
 	/* Not earlier: nobody else could close the exchange. */
-	self->host->dies_ns = self->dies_ns;
+	for (unsigned cpu = 0; cpu < options->thread_count; cpu++)
+		world_cpu(&self->simulation->world, self->rank.rank, cpu)
+			->dies_ns = self->dies_ns;
 	if (!self->exchange || take_part(self, self->exchange) < 0)
 		note_failure(self);
 	if (self->exchange && self->has_failed)
@@ -359,7 +362,9 @@ static int make_rank(struct simulation *simulation, unsigned node)
 		.lane = simulation->lanes ? &simulation->lanes[node] : NULL,
 		.dies_ns = UINT64_MAX,
 	};
-	disturb(simulation, host, &simulation->ranks[node].dies_ns);
+	for (unsigned cpu = 0; cpu < options->thread_count; cpu++)
+		disturb(simulation, world_cpu(&simulation->world, node, cpu),
+			&simulation->ranks[node].dies_ns);
 	host->clock_offset_ns =
 		splitmix_next(&host->random) % CLOCK_OFFSET_NS_MAX;
 	start_ns += splitmix_next(&host->random) % (options->skew_ns + 1);
@@ -410,8 +415,8 @@ static int make_all(struct simulation *simulation)
 	if (!simulation->ranks || !simulation->addresses ||
 	    !simulation->names || !simulation->send_bytes ||
 	    !make_pattern(simulation) || make_lanes(simulation) < 0 ||
-	    world_init(&simulation->world, count, STACK_BYTES, BEGIN_NS,
-		       options->seed) < 0)
+	    world_init(&simulation->world, count, options->thread_count,
+		       STACK_BYTES, BEGIN_NS, options->seed) < 0)
 		return -ENOMEM;
 	error = virtual_network_init(&simulation->network, &simulation->world,
 				     &options->network, ~options->seed);
@@ -622,6 +627,7 @@ struct simulation_options simulation_usual(void)
 	return (struct simulation_options){
 		.message_bytes = 250,
 		.times = 1,
+		.thread_count = 1,
 		.schedule = EXCHANGE_AUTO,
 		.deadline_ns = 5 * NS_PER_S,
 		.limit_ns = LIMIT_NS,
@@ -650,6 +656,7 @@ int simulation_run(const struct simulation_options *options,
 		.node_count = options->node_count,
 		.byte_count = options->message_bytes * options->node_count *
 			      options->node_count,
+		.has_threads = options->thread_count > 1,
 	};
 	struct simulation simulation = {
 		.options = options,

@@ -57,6 +57,8 @@ struct simulation_options {
 	enum exchange_schedule schedule; /* AUTO: as blinksort chooses */
 	bool says_hello; /* all to all, before they exchange messages */
 	bool plain;	 /* a call for each datagram */
+	/* Of each rank, 1 .. UDP_THREADS_MAX, each with a CPU. */
+	unsigned thread_count;
 	uint64_t deadline_ns;
 	uint64_t limit_ns; /* a rank that has not ended by then never does */
 	uint64_t seed;

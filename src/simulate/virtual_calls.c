@@ -14,6 +14,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "exchange/udp/udp_threads.h"
 #include "simulate/virtual_network.h"
 
 /* A poll that does not wait does so for this long: a rank that has a CPU of its
@@ -37,6 +38,14 @@ WRAPPED(datagram_send);
 WRAPPED(datagram_peek);
 WRAPPED(datagram_take);
 WRAPPED(datagram_receive);
+WRAPPED(udp_waker_open);
+WRAPPED(udp_waker_wake);
+WRAPPED(udp_waker_clear);
+WRAPPED(udp_waker_close);
+WRAPPED(udp_thread_start);
+WRAPPED(udp_thread_join);
+WRAPPED(udp_lock_take);
+WRAPPED(udp_lock_give);
 
 /* --- time -------------------------------------------------------------------
  */
@@ -81,9 +90,19 @@ static struct virtual_socket *socket_of(const struct host *host, int fd)
 	return &host->world->network->sockets[host->number][fd];
 }
 
-/* *writable_ns may be lowered to when a socket can be written. */
+static int free_descriptor(const struct host *host)
+{
+	int fd = 0;
+
+	while (socket_of(host, fd)->open)
+		fd++;
+	assert(fd < VIRTUAL_SOCKETS);
+	return fd;
+}
+
+/* *ready_ns may be lowered to when a socket can be written, or is woken. */
 static int count_ready(const struct host *host, struct pollfd *fds,
-		       nfds_t count, uint64_t *writable_ns)
+		       nfds_t count, uint64_t *ready_ns)
 {
 	int ready = 0;
 
@@ -94,12 +113,15 @@ static int count_ready(const struct host *host, struct pollfd *fds,
 		if (fds[i].fd < 0)
 			continue;
 		at_ns = virtual_network_writable_ns(host, (unsigned)fds[i].fd);
-		if (socket_of(host, fds[i].fd)->first)
+		if (socket_of(host, fds[i].fd)->first ||
+		    socket_of(host, fds[i].fd)->woken_ns <= host->now_ns)
 			fds[i].revents |= POLLIN;
 		if (fds[i].events & POLLOUT && at_ns <= host->now_ns)
 			fds[i].revents |= POLLOUT;
 		else if (fds[i].events & POLLOUT)
-			*writable_ns = MIN(*writable_ns, at_ns);
+			*ready_ns = MIN(*ready_ns, at_ns);
+		*ready_ns =
+			MIN(*ready_ns, socket_of(host, fds[i].fd)->woken_ns);
 		ready += fds[i].revents != 0;
 	}
 	return ready;
@@ -116,7 +138,8 @@ int __wrap_ppoll(struct pollfd *fds, nfds_t count,
 		return __real_ppoll(fds, count, timeout, mask);
 	host_spend(host, options_of(host)->poll_ns);
 	host_settle(host);
-	until_ns = host->now_ns + MAX(ns_of(timeout), GLANCE_NS);
+	until_ns = timeout ? host->now_ns + MAX(ns_of(timeout), GLANCE_NS)
+			   : UINT64_MAX;
 	ready = count_ready(host, fds, count, &until_ns);
 	if (ready > 0)
 		return ready;
@@ -125,7 +148,7 @@ int __wrap_ppoll(struct pollfd *fds, nfds_t count,
 		host_sleep(host, until_ns, true);
 		ready = count_ready(host, fds, count, &until_ns);
 	}
-	if (ns_of(timeout) > 0)
+	if (!timeout || ns_of(timeout) > 0)
 		host_spend(host, options_of(host)->wakeup_ns);
 	return count_ready(host, fds, count, &until_ns);
 }
@@ -148,13 +171,11 @@ int __wrap_datagram_open(struct datagram_socket *socket,
 	struct host *host = host_current();
 	struct virtual_socket *virtual;
 	uint32_t send_room_bytes;
-	int fd = 0;
+	int fd;
 
 	if (!host)
 		return __real_datagram_open(socket, local, options, failure);
-	while (socket_of(host, fd)->open)
-		fd++;
-	assert(fd < VIRTUAL_SOCKETS);
+	fd = free_descriptor(host);
 	virtual = socket_of(host, fd);
 	*socket = (struct datagram_socket){
 		.fd = fd,
@@ -166,7 +187,8 @@ int __wrap_datagram_open(struct datagram_socket *socket,
 				options_of(host)->receive_room_max),
 	};
 	if (address_port(local) == 0)
-		address_set_port(&socket->local, PORT_FIRST_DRAWN);
+		address_set_port(&socket->local,
+				 (uint16_t)(PORT_FIRST_DRAWN + fd));
 	send_room_bytes = room_of(options->send_room_bytes, UINT32_MAX / 2);
 	*virtual = (struct virtual_socket){
 		.open = true,
@@ -177,6 +199,7 @@ int __wrap_datagram_open(struct datagram_socket *socket,
 					   options_of(host)->link_bits_per_s),
 		.room_bytes = socket->receive_room_bytes,
 		.last = &virtual->first,
+		.woken_ns = UINT64_MAX,
 	};
 	return 0;
 }
@@ -380,4 +403,141 @@ int __wrap_datagram_receive(struct datagram_socket *socket, void *room,
 		__wrap_datagram_take(socket, &nothing, 1);
 	}
 	return any;
+}
+
+/* --- wakers -----------------------------------------------------------------
+ */
+
+int __wrap_udp_waker_open(void)
+{
+	struct host *host = host_current();
+	int fd;
+
+	if (!host)
+		return __real_udp_waker_open();
+	fd = free_descriptor(host);
+	*socket_of(host, fd) = (struct virtual_socket){
+		.open = true,
+		.woken_ns = UINT64_MAX,
+	};
+	return fd;
+}
+
+void __wrap_udp_waker_wake(int waker)
+{
+	struct host *host = host_current();
+
+	if (!host) {
+		__real_udp_waker_wake(waker);
+		return;
+	}
+	host_spend(host, options_of(host)->poll_ns);
+	socket_of(host, waker)->woken_ns =
+		MIN(socket_of(host, waker)->woken_ns, host->now_ns);
+	world_wake(host->world, host->number);
+}
+
+void __wrap_udp_waker_clear(int waker)
+{
+	struct host *host = host_current();
+
+	if (!host) {
+		__real_udp_waker_clear(waker);
+		return;
+	}
+	host_spend(host, options_of(host)->poll_ns);
+	socket_of(host, waker)->woken_ns = UINT64_MAX;
+}
+
+void __wrap_udp_waker_close(int waker)
+{
+	struct host *host = host_current();
+
+	if (!host)
+		__real_udp_waker_close(waker);
+	else if (waker >= 0)
+		socket_of(host, waker)->open = false;
+}
+
+/* --- threads ----------------------------------------------------------------
+ *
+ * Each has a CPU of the place to itself.
+ */
+
+/* How often a thread that waits for the end of another one looks. */
+#define JOIN_NS ((uint64_t)1000)
+
+int __wrap_udp_thread_start(struct udp_thread *thread)
+{
+	struct host *host = host_current(), *cpu;
+
+	if (!host)
+		return __real_udp_thread_start(thread);
+	for (unsigned i = 1; i < host->world->cpu_count; i++) {
+		cpu = world_cpu(host->world, host->number, i);
+		if (!cpu->fiber.ended)
+			continue;
+		thread->number = i;
+		thread->runs = true;
+		cpu->clock_offset_ns = host->clock_offset_ns;
+		cpu->slowness = host->slowness;
+		world_start(cpu, host->now_ns, thread->work, thread->argument);
+		return 0;
+	}
+	return -EAGAIN;
+}
+
+void __wrap_udp_thread_join(struct udp_thread *thread)
+{
+	struct host *host = host_current(), *cpu;
+
+	if (!host) {
+		__real_udp_thread_join(thread);
+		return;
+	}
+	if (!thread->runs)
+		return;
+	cpu = world_cpu(host->world, host->number, thread->number);
+	while (!cpu->fiber.ended && !cpu->is_dead) {
+		world_wake(host->world, host->number);
+		host_sleep(host, host->now_ns + JOIN_NS, false);
+	}
+	thread->runs = false;
+}
+
+/* The fibers of a place share one lock.  One that takes it later in the world's
+ * order, but at an earlier time of its own, waits until it was given away; and
+ * one whose holder has died takes it from that. */
+void __wrap_udp_lock_take(pthread_mutex_t *lock)
+{
+	struct host *host = host_current(), *place;
+
+	if (!host) {
+		__real_udp_lock_take(lock);
+		return;
+	}
+	place = world_cpu(host->world, host->number, 0);
+	host_settle(host);
+	place->lock_waiters++;
+	while (place->lock_holder && !place->lock_holder->is_dead)
+		host_sleep(host, UINT64_MAX, true);
+	place->lock_waiters--;
+	place->lock_holder = host;
+	if (place->lock_free_ns > host->now_ns)
+		host_sleep(host, place->lock_free_ns, false);
+}
+
+void __wrap_udp_lock_give(pthread_mutex_t *lock)
+{
+	struct host *host = host_current(), *place;
+
+	if (!host) {
+		__real_udp_lock_give(lock);
+		return;
+	}
+	place = world_cpu(host->world, host->number, 0);
+	place->lock_holder = NULL;
+	place->lock_free_ns = host->now_ns;
+	if (place->lock_waiters > 0)
+		world_wake(host->world, host->number);
 }

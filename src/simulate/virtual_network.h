@@ -21,13 +21,15 @@
 
 #include <sys/uio.h>
 
+#include "exchange/udp/udp.h"
 #include "net/address.h"
 #include "net/datagram.h"
 #include "simulate/world.h"
 
 /* What a chance is out of. */
 #define VIRTUAL_CHANCE ((uint64_t)1000000000)
-#define VIRTUAL_SOCKETS 2 /* of a host */
+/* Of a place: for STATUS, and for DATA and a waker of each thread. */
+#define VIRTUAL_SOCKETS (1 + 2 * UDP_THREADS_MAX)
 
 /* CPU time of a call, of each datagram that it moves, and of each byte. */
 struct virtual_cost {
@@ -94,6 +96,7 @@ struct virtual_socket {
 	uint64_t free_ps;
 	uint32_t room_bytes, used_bytes;
 	struct packet *first, **last;
+	uint64_t woken_ns; /* a waker; UINT64_MAX: nobody has woken it */
 };
 
 struct virtual_network {

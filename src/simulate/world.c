@@ -110,7 +110,12 @@ void host_settle(struct host *host)
 		host_sleep(host, host->now_ns, false);
 }
 
-void world_wake(struct host *host)
+struct host *world_cpu(const struct world *world, unsigned number, unsigned cpu)
+{
+	return &world->hosts[(size_t)cpu * world->host_count + number];
+}
+
+static void wake(struct host *host)
 {
 	struct world *world = host->world;
 
@@ -118,6 +123,12 @@ void world_wake(struct host *host)
 		return;
 	host->wakes_ns = world->now_ns;
 	world_add(world, &host->turn, world->now_ns);
+}
+
+void world_wake(const struct world *world, unsigned number)
+{
+	for (unsigned cpu = 0; cpu < world->cpu_count; cpu++)
+		wake(world_cpu(world, number, cpu));
 }
 
 /* --- turns -------------------------------------------------------------------
@@ -163,25 +174,27 @@ void world_start(struct host *host, uint64_t at_ns,
 /* --- making it --------------------------------------------------------------
  */
 
-int world_init(struct world *world, unsigned host_count, size_t stack_bytes,
-	       uint64_t begin_ns, uint64_t seed)
+int world_init(struct world *world, unsigned host_count, unsigned cpu_count,
+	       size_t stack_bytes, uint64_t begin_ns, uint64_t seed)
 {
+	size_t count = (size_t)host_count * cpu_count;
 	int error = 0;
 
 	*world = (struct world){
-		.hosts = calloc(host_count, sizeof(*world->hosts)),
+		.hosts = calloc(count, sizeof(*world->hosts)),
 		.host_count = host_count,
+		.cpu_count = cpu_count,
 		.now_ns = begin_ns,
 		.end_ns = UINT64_MAX,
 	};
 	if (!world->hosts)
 		return -ENOMEM;
-	for (unsigned i = 0; i < host_count && error == 0; i++) {
+	for (size_t i = 0; i < count && error == 0; i++) {
 		struct host *host = &world->hosts[i];
 
 		*host = (struct host){
 			.world = world,
-			.number = i,
+			.number = (unsigned)(i % host_count),
 			.dies_ns = UINT64_MAX,
 			.slowness = 1,
 			.turn = { .occur = take_turn },
@@ -194,7 +207,9 @@ int world_init(struct world *world, unsigned host_count, size_t stack_bytes,
 
 void world_fini(struct world *world)
 {
-	for (unsigned i = 0; world->hosts && i < world->host_count; i++)
+	size_t count = (size_t)world->host_count * world->cpu_count;
+
+	for (size_t i = 0; world->hosts && i < count; i++)
 		fiber_fini(&world->hosts[i].fiber);
 	free(world->hosts);
 	event_queue_fini(&world->queue);

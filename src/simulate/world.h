@@ -1,6 +1,10 @@
 /*
  * world.h - hosts that run in simulated time, each a fiber with a clock
  *
+ * A place of the network has one host, or several that are the CPUs of one
+ * machine: the first runs what the caller starts, and the others the threads
+ * that this starts.
+ *
  * A host's time passes only as it spends or sleeps it.  Hosts take turns in the
  * order of their clocks: one that has spent time may be ahead of the world, and
  * before it looks at what others have done, it settles: all events up to its
@@ -34,7 +38,7 @@ struct virtual_network;
 struct host {
 	struct event turn; /* first: see take_turn() */
 	struct world *world;
-	unsigned number;
+	unsigned number; /* of the place */
 	struct fiber fiber;
 	/* The world's time at this host: never before that of the world. */
 	uint64_t now_ns;
@@ -51,14 +55,22 @@ struct host {
 	bool waits; /* what comes ends its sleep */
 	uint64_t wakes_ns;
 	uint64_t random;
+	/* Of a place's first CPU, written by virtual_threads.c: who has its
+	 * lock, how many wait for it, and when it was last given away. */
+	struct host *lock_holder;
+	unsigned lock_waiters;
+	uint64_t lock_free_ns;
 };
 
 struct world {
 	struct virtual_network *network; /* NULL, or virtual_network_init() */
 	struct event_queue queue;
-	struct host *hosts; /* owned */
-	unsigned host_count;
-	uint64_t now_ns; /* of the event that occurs */
+	/* [host_count * cpu_count], the first CPUs of all places first; owned
+	 */
+	struct host *hosts;
+	unsigned host_count; /* places */
+	unsigned cpu_count;  /* of each */
+	uint64_t now_ns;     /* of the event that occurs */
 	uint64_t
 		end_ns; /* no host may come to it; by world_init() UINT64_MAX */
 	unsigned live_count; /* hosts that have neither ended nor died */
@@ -69,8 +81,8 @@ struct world {
 
 /* Make hosts that do nothing yet.  Returns 0 or -ENOMEM; then world_fini() is
  * to be called, too. */
-int world_init(struct world *world, unsigned host_count, size_t stack_bytes,
-	       uint64_t begin_ns, uint64_t seed);
+int world_init(struct world *world, unsigned host_count, unsigned cpu_count,
+	       size_t stack_bytes, uint64_t begin_ns, uint64_t seed);
 void world_fini(struct world *world);
 
 /* The host runs the function from at_ns on; in the world's next run, too, if it
@@ -86,8 +98,11 @@ int world_run(struct world *world);
 void world_add(struct world *world, struct event *event, uint64_t at_ns);
 /* Count an event in the digest: what it is, and what it is about. */
 void world_note(struct world *world, uint64_t what, uint64_t about);
-/* The host sleeps no longer if it waits. */
-void world_wake(struct host *host);
+/* The CPU of the place, from 0. */
+struct host *world_cpu(const struct world *world, unsigned number,
+		       unsigned cpu);
+/* The CPUs of the place sleep no longer if they wait. */
+void world_wake(const struct world *world, unsigned number);
 
 /* --- what the code of a host calls ------------------------------------------
  */

@@ -292,6 +292,8 @@ static void draw(struct scenario *s, uint64_t seed)
 		draw_long_loss(s);
 	if (in_percent(s, 4))
 		draw_heavy_loss(s);
+	if (in_percent(s, 40))
+		s->options.thread_count = (unsigned)PICK(s, 2, 2, 3, 4, 8);
 	s->options.limit_ns = limit_of(s);
 }
 
@@ -352,6 +354,7 @@ static void print_command(FILE *out, const struct simulation_options *o)
 		o->says_hello ? " --join" : "", o->plain ? " --plain" : "",
 		o->deadline_ns / NS_PER_S, o->limit_ns / NS_PER_S, o->seed);
 	print_number(out, "skew", o->skew_ns, usual.skew_ns);
+	print_number(out, "threads", o->thread_count, usual.thread_count);
 	print_network(out, &o->network, &usual.network);
 	for (unsigned i = 0; i < o->noise_count; i++)
 		fprintf(out, " --noise=%" PRIu64 ":%" PRIu64,

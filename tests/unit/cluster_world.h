@@ -136,7 +136,7 @@ static const struct virtual_network_options world_network_options = {
 /* Returns 0 or -errno. */
 static int world_set_up(unsigned host_count, uint64_t end_ns)
 {
-	int error = world_init(&world, host_count, STACK_BYTES, BEGIN_NS, 0);
+	int error = world_init(&world, host_count, 1, STACK_BYTES, BEGIN_NS, 0);
 
 	/* The kernel would clear a huge page for each arena of a rank, which
 	 * takes longer than the rest of a job. */

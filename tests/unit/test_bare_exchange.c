@@ -111,8 +111,8 @@ static double simulate(unsigned servers, uint64_t bytes)
 	uint64_t end_ns = 0;
 
 	message_bytes = bytes;
-	assert_int_equal(world_init(&world, servers, STACK_BYTES, BEGIN_NS, 1),
-			 0);
+	assert_int_equal(
+		world_init(&world, servers, 1, STACK_BYTES, BEGIN_NS, 1), 0);
 	assert_int_equal(virtual_network_init(&network, &world, &options, 1),
 			 0);
 	for (unsigned i = 0; i < servers; i++) {

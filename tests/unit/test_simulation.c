@@ -116,6 +116,30 @@ static void simulation__a_seed_is_a_run(void **state)
 	assert_int_not_equal(figures.digest, digest);
 }
 
+/* All threads of a rank are CPUs of the world. */
+static void simulation__threads_share_the_bytes(void **state)
+{
+	struct simulation_options options = usual();
+	uint64_t alone_ns, digest;
+
+	(void)state;
+	options.message_bytes = 300000;
+	options.network.link_bits_per_s = (uint64_t)100 * 1000000000;
+	options.network.queue_bytes = MIB;
+	run(&options);
+	alone_ns = figures.max_ns;
+	options.thread_count = 4;
+	run(&options);
+	digest = figures.digest;
+	assert_in_range(figures.max_ns, alone_ns / 4, alone_ns / 2);
+	run(&options);
+	assert_int_equal(figures.digest, digest);
+	/* A rank that dies does so with all its threads. */
+	options.deaths[0] = (struct simulation_event){ 3, MS / 10, 0 };
+	options.death_count = 1;
+	run_to_fail(&options, EXIT_PEER, "rank 3 ", "");
+}
+
 /* A timeline is no part of the run. */
 static void simulation__a_timeline_changes_nothing(void **state)
 {
@@ -355,7 +379,7 @@ static void fill_a_socket(bool singly)
 	struct world world;
 
 	sends_singly = singly;
-	assert_int_equal(world_init(&world, 1, (size_t)256 << 10, MS, 1), 0);
+	assert_int_equal(world_init(&world, 1, 1, (size_t)256 << 10, MS, 1), 0);
 	assert_int_equal(virtual_network_init(&network, &world, &options, 1),
 			 0);
 	world_start(&world.hosts[0], MS, fill_socket, &world.hosts[0]);
@@ -565,6 +589,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(events__come_in_order),
 		cmocka_unit_test(simulation__a_seed_is_a_run),
+		cmocka_unit_test(simulation__threads_share_the_bytes),
 		cmocka_unit_test(simulation__a_timeline_changes_nothing),
 		cmocka_unit_test(simulation__all_bytes_arrive),
 		cmocka_unit_test(simulation__a_link_takes_its_time),

@@ -61,7 +61,8 @@ static const char help[] =
 "                    treat a packet so with chance P, such as 0.01 (0)\n"
 "  --lose-long=RANK:BYTES\n"
 "                    lose all datagrams of RANK that are longer than BYTES\n"
-"the CPUs, of which each rank has one\n"
+"the CPUs\n"
+"  --threads=N       move bytes by N threads of each rank, each with a CPU (1)\n"
 "  --send-cost=CALL:DATAGRAM:BYTE, --receive-cost=CALL:DATAGRAM:BYTE\n"
 "                    let a call take CALL ns and DATAGRAM ns and BYTE ps for\n"
 "                    each (1600:400:67, 1400:580:280)\n"
@@ -107,6 +108,7 @@ enum {
 	OPTION_REORDERING,
 	OPTION_CORRUPTION,
 	OPTION_LOSE_LONG,
+	OPTION_THREADS,
 	OPTION_SEND_COST,
 	OPTION_RECEIVE_COST,
 	OPTION_NOISE,
@@ -143,6 +145,7 @@ static const struct options_entry entries[] = {
 	{ OPTION_REORDERING, "reordering", 0, OPTIONS_VALUE, "P" },
 	{ OPTION_CORRUPTION, "corruption", 0, OPTIONS_VALUE, "P" },
 	{ OPTION_LOSE_LONG, "lose-long", 0, OPTIONS_VALUE, "RANK:BYTES" },
+	{ OPTION_THREADS, "threads", 0, OPTIONS_VALUE, "N" },
 	{ OPTION_SEND_COST, "send-cost", 0, OPTIONS_VALUE,
 	  "CALL:DATAGRAM:BYTE" },
 	{ OPTION_RECEIVE_COST, "receive-cost", 0, OPTIONS_VALUE,
@@ -176,6 +179,7 @@ static const struct options_row number_rows[] = {
 	{ OPTION_LEAF, 1, RANK_NODES_MAX, FIELD(network.leaf_hosts) },
 	{ OPTION_OVERSUBSCRIPTION, 1, RANK_NODES_MAX,
 	  FIELD(network.oversubscription) },
+	{ OPTION_THREADS, 1, UDP_THREADS_MAX, FIELD(thread_count) },
 };
 
 struct simulate_options {
