@@ -54,6 +54,7 @@ struct cluster_config {
 	bool shares_input;
 	uint16_t port;
 	uint32_t payload_bytes;
+	unsigned thread_count; /* of the exchange over UDP; 0: by the link */
 	uint64_t deadline_ns;
 	/* What a sort beyond memory needs: scratch files, codec.  The sort and
 	 * the ranks are set by the cluster.  NULL: such a sort is refused. */
@@ -97,6 +98,7 @@ struct cluster_result {
 		sort; /* of this rank's share; all have one place */
 	unsigned rank, node_count;
 	uint32_t payload_bytes; /* of a datagram */
+	unsigned thread_count;	/* of the exchange, with the rank's own */
 	const char *transport;	/* how bytes have travelled: "udp", "mpi" */
 	/* NUMA node of the device that has this rank's address, where buffers
 	 * of the network lie; -1: of none, or not known, or with MPI. */

@@ -276,6 +276,7 @@ static struct exchange *open_udp(struct cluster *cluster,
 	const struct udp_options udp_options = {
 		.kernel = cluster->sort_config->kernel,
 		.plain = config->plain,
+		.thread_count = cluster->result->thread_count,
 		.port = config->port,
 		.payload_bytes = config->payload_bytes,
 		/* On one machine bytes are only copied. */
@@ -287,6 +288,27 @@ static struct exchange *open_udp(struct cluster *cluster,
 	if (rank_learn_secret(&cluster->rank, config->deadline_ns, failure) < 0)
 		return NULL;
 	return udp_open(options, &udp_options, failure);
+}
+
+/* What a thread and its CPU move, of datagrams of 9000 bytes, in 10^6 bits a
+ * second: so a link that is not faster has the rank's own thread alone. */
+#define THREAD_MBIT 12500
+
+/* As many threads as a link of this rank needs, and as it has CPUs. */
+static unsigned choose_threads(const struct cluster *cluster)
+{
+	const struct rank *rank = &cluster->rank;
+	unsigned workers = cluster->pool.worker_count;
+	char name[INTERFACE_NAME_BYTES];
+
+	if (cluster->config->thread_count > 0)
+		return cluster->config->thread_count;
+	if (workers == 1 || cluster->config->open_exchange ||
+	    cluster_is_on_one_machine(cluster) ||
+	    !interface_find(&rank->addresses[rank->rank], name))
+		return 1;
+	workers = MIN(workers, UDP_THREADS_MAX);
+	return MAX(1, MIN(workers, interface_mbit(name) / THREAD_MBIT));
 }
 
 /* Buffers of the network come from the node of the device that has our address,
@@ -399,6 +421,15 @@ static int map_input(struct cluster *cluster)
 	return error;
 }
 
+static bool all_have_threads(const struct cluster *cluster)
+{
+	bool all = true;
+
+	for (unsigned i = 0; i < cluster->rank.node_count; i++)
+		all &= cluster->hellos[i].thread_count > 1;
+	return all;
+}
+
 static int set_schedule(struct cluster *cluster)
 {
 	struct cluster_schedule *choice = &cluster->result->schedule;
@@ -409,6 +440,7 @@ static int set_schedule(struct cluster *cluster)
 		.on_one_machine = cluster_shares_no_link(cluster),
 		.is_external = cluster->agreement.is_external,
 		.is_by_mpi = cluster->config->open_exchange != NULL,
+		.has_threads = all_have_threads(cluster),
 	};
 	int error = cluster_schedule_choose(choice, &cluster->config->schedule,
 					    &traffic, cluster->failure);
@@ -456,6 +488,8 @@ int cluster_open(struct cluster *cluster)
 
 	if (error == 0)
 		error = start_pool(cluster);
+	cluster->result->thread_count = error ? 1 : choose_threads(cluster);
+	hello.thread_count = cluster->result->thread_count;
 	if (error) {
 		struct failure failure;
 

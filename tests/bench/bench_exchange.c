@@ -2,7 +2,11 @@
  * bench_exchange.c - the exchange alone: ranks as processes, over loopback, or
  * on links with a rate
  *
- * usage: bench_exchange [NODES [MEGABYTES [PAYLOAD [ROUNDS [BRIDGE MBIT]]]]]
+ * usage: bench_exchange [-t THREADS] [-1]
+ *                       [NODES [MEGABYTES [PAYLOAD [ROUNDS [BRIDGE MBIT]]]]]
+ *
+ * With -t each rank moves bytes by so many threads, which then may run on any
+ * CPU; with -1 only rank 0 sends.
  *
  * With a BRIDGE, as root, rank R is in the network namespace blinkBRIDGE-(R+1)
  * of "tests/cluster up NODES --netns --rate=MBIT", behind its link; and the
@@ -49,6 +53,8 @@ struct shared {
 
 static unsigned node_count = 16, round_count = 20;
 static uint32_t payload_bytes;
+static unsigned thread_count = 1;
+static bool is_one_way;
 static const char *bridge; /* NULL: loopback */
 static double link_mbit;
 static struct shared *shared;
@@ -66,6 +72,14 @@ static int join(struct exchange *x, enum exchange_schedule schedule,
 	return exchange_grid_set(x, rows, columns, failure);
 }
 
+static struct exchange_length
+length_one_way(const void *context, unsigned source, unsigned destination)
+{
+	(void)context, (void)destination;
+	return (struct exchange_length){ source == 0 ? message_bytes : 0, 1,
+					 0 };
+}
+
 static int run_rounds(struct exchange *x, unsigned own,
 		      enum exchange_schedule schedule, struct failure *failure)
 {
@@ -74,6 +88,11 @@ static int run_rounds(struct exchange *x, unsigned own,
 		make_collective(send_bytes, node_count);
 	int error = join(x, schedule, failure);
 
+	if (is_one_way) {
+		collective.length = length_one_way;
+		for (unsigned i = 0; i < node_count && own > 0; i++)
+			send_bytes[i] = 0;
+	}
 	for (unsigned i = 0; i < round_count && error == 0; i++) {
 		error = exchange_barrier(x, i + 1, NULL, 0, failure);
 		shared->begin_ns[i][own] = clock_now_ns();
@@ -140,6 +159,7 @@ static int run_node(unsigned own, enum exchange_schedule schedule)
 	const struct udp_options udp_options = {
 		.kernel = cpu_level_detect(),
 		.payload_bytes = payload_bytes,
+		.thread_count = thread_count,
 	};
 	struct topology topology;
 	struct exchange *x;
@@ -149,8 +169,9 @@ static int run_node(unsigned own, enum exchange_schedule schedule)
 	if (bridge && enter_namespace(own))
 		return 1;
 	topology_read(&topology);
-	topology_pin_self(topology.cpus[own % topology.cpu_count]);
-	options.spins = node_count <= topology.cpu_count;
+	if (thread_count == 1)
+		topology_pin_self(topology.cpus[own % topology.cpu_count]);
+	options.spins = node_count * thread_count <= topology.cpu_count;
 	make_rank(&rank, own, schedule);
 	options.rank = &rank;
 	out = malloc(node_count * message_bytes);
@@ -244,17 +265,32 @@ static int run_schedule(enum exchange_schedule schedule)
 
 int main(int argc, char **argv)
 {
-	double megabytes = argc > 2 ? atof(argv[2]) : 94;
-	int worst = 0;
+	double megabytes;
+	int option, worst = 0;
 
 	log_init("bench_exchange");
+	while ((option = getopt(argc, argv, "t:1")) != -1)
+		switch (option) {
+		case 't':
+			thread_count = (unsigned)atoi(optarg);
+			break;
+		case '1':
+			is_one_way = true;
+			break;
+		default:
+			return 2;
+		}
+	argv += optind - 1;
+	argc -= optind - 1;
+	megabytes = argc > 2 ? atof(argv[2]) : 94;
 	node_count = argc > 1 ? (unsigned)atoi(argv[1]) : node_count;
 	bridge = argc > 6 ? argv[5] : NULL;
 	link_mbit = argc > 6 ? atof(argv[6]) : 0;
 	payload_bytes = argc > 3 ? (uint32_t)atoi(argv[3]) : 0;
 	round_count = argc > 4 ? (unsigned)atoi(argv[4]) : round_count;
 	if (node_count < 2 || node_count > NODES_MAX || round_count < 1 ||
-	    round_count > ROUNDS_MAX)
+	    round_count > ROUNDS_MAX || thread_count < 1 ||
+	    thread_count > UDP_THREADS_MAX)
 		return 2;
 	message_bytes =
 		(uint64_t)(megabytes * 1e6 / node_count / (node_count - 1));

@@ -246,6 +246,8 @@ for schedule in "${SCHEDULES[@]}"; do
 	check "plain_$schedule" case_way --schedule="$schedule" --plain
 	check "small_plain_$schedule" case_way --schedule="$schedule" \
 		--payload=1472 --plain
+	check "threads_$schedule" case_way --schedule="$schedule" \
+		--exchange-threads=3
 done
 check payload_odd case_way --payload=777
 for when in no yes auto; do
@@ -524,6 +526,8 @@ case_json()
 		    # Of itself, on one machine.
 		    assert one["schedule"] == "all-at-once", one
 		    assert (one["transport"], one["by_reference"]) == ("udp", False)
+		    # Nor would more threads help.
+		    assert one["exchange_threads"] == 1, one
 		    size = os.path.getsize("out.%d" % rank)
 		    assert one["bytes"] == size == 100 * one["records"]
 		ranks = said[0]["ranks"]

@@ -69,6 +69,8 @@ random_options()
 		options+=(--payload=$((256 + random)))
 		;;
 	esac
+	random_below 4
+	[ "$random" = 0 ] || options+=(--exchange-threads="$random")
 }
 
 # random_records: of any size, key and shape, described in $made and $described,

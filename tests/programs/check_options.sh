@@ -380,10 +380,14 @@ with sides from 1 to 4096" \
 		blinksort in -o out --cluster --schedule=grids
 	refused "--schedule: all-at-once only with --transport=udp" \
 		blinksort in -o out --transport=mpi --schedule=all-at-once
+	refused "--exchange-threads=9: not a number from 1 to 8" \
+		blinksort in -o out --cluster --exchange-threads=9
+	refused "--exchange-threads: only with --cluster or --nodes" \
+		blinksort in -o out --exchange-threads=2
 	refused "--transport=tcp: not udp or mpi" \
 		blinksort in -o out --cluster --transport=tcp
 	for option in --nodes=a --rank=0 --key-file=key --job=a \
-		--port=1000 --payload=1472 --plain; do
+		--port=1000 --payload=1472 --exchange-threads=2 --plain; do
 		refused "${option%%=*}: only with --transport=udp" \
 			blinksort in -o out --transport=mpi "$option"
 	done

@@ -118,6 +118,8 @@ static void cluster_schedule__auto(void **state)
 	expect_kind(EXCHANGE_ALL_AT_ONCE);
 	send_between(32, 128 * KB + 1);
 	expect_kind(EXCHANGE_ROUNDS);
+	traffic.has_threads = true;
+	expect_kind(EXCHANGE_ALL_AT_ONCE);
 	send_between(RANK_NODES_MAX, 1);
 	expect_grid(64, 64);
 

@@ -8,12 +8,13 @@
 #include <inttypes.h>
 
 #include "cluster/agreement/input_division.h"
+#include "exchange/udp/udp.h"
 #include "io/input/input.h"
 #include "io/output/output.h"
 #include "sort/buckets.h"
 #include "sort/plan.h"
 
-#define VERSION 12
+#define VERSION 13
 
 /* A node's output range that is cut at sampled borders is wrong by half a
  * bucket at either end: with this many splitters for each node by less than 2
@@ -108,6 +109,7 @@ static const struct choice {
 	{ offsetof(struct cluster_hello, keeps_last), 1, 1 },
 	{ offsetof(struct cluster_hello, number_words), 2, 2 },
 	{ offsetof(struct cluster_hello, is_random), 1, 1 },
+	{ offsetof(struct cluster_hello, thread_count), 4, UDP_THREADS_MAX },
 };
 
 static uint64_t pack_choices(const struct cluster_hello *hello)

@@ -37,6 +37,8 @@ static enum exchange_schedule choose_kind(const struct cluster_schedule *wish,
 				       traffic->node_count);
 	if (kind == EXCHANGE_ALL_AT_ONCE && traffic->is_by_mpi)
 		return EXCHANGE_ROUNDS;
+	if (kind == EXCHANGE_ROUNDS && traffic->has_threads)
+		return EXCHANGE_ALL_AT_ONCE;
 	return kind;
 }
 

@@ -153,6 +153,7 @@ static const char cluster[] =
 "                            (all ranks do all); with --suppose also auto\n"
 "      --port=P              give rank 0 this port (derived from the job)\n"
 "      --payload=BYTES       limit a datagram's payload (what the path allows)\n"
+"      --exchange-threads=N  send and receive by N threads (by the link)\n"
 "      --plain               send one datagram with each system call\n"
 "      --deadline=SECONDS    fail when a rank is silent for longer (5)\n"
 "\n";

@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "base/parse.h"
+#include "exchange/udp/udp.h"
 #include "exchange/udp/udp_wire.h"
 #include "programs/blinksort/mpi_link.h"
 #include "programs/blinksort/roles_options.h"
@@ -20,6 +21,7 @@ static const struct options_row number_rows[] = {
 	{ CLUSTER_OPTION_PORT, 1, UINT16_MAX, FIELD(port) },
 	{ CLUSTER_OPTION_PAYLOAD, UDP_PAYLOAD_BYTES_MIN, UDP_PAYLOAD_BYTES_MAX,
 	  FIELD(payload_bytes) },
+	{ CLUSTER_OPTION_THREADS, 1, UDP_THREADS_MAX, FIELD(thread_count) },
 	{ CLUSTER_OPTION_DEADLINE, 1, DEADLINE_SECONDS_MAX, FIELD(deadline_ns),
 	  OPTIONS_SECONDS },
 };
@@ -136,7 +138,7 @@ static int refuse_of_udp(struct options_reader *reader,
 		CLUSTER_OPTION_NODES,	 CLUSTER_OPTION_RANK,
 		CLUSTER_OPTION_KEY_FILE, CLUSTER_OPTION_JOB,
 		CLUSTER_OPTION_PORT,	 CLUSTER_OPTION_PAYLOAD,
-		CLUSTER_OPTION_PLAIN,
+		CLUSTER_OPTION_THREADS,	 CLUSTER_OPTION_PLAIN,
 	};
 
 	if (options->config.schedule.kind == EXCHANGE_ALL_AT_ONCE)

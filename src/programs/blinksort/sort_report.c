@@ -275,6 +275,7 @@ static void print_cluster(const struct sorter_config *config,
 	json_bool("by_reference", result->by_reference);
 	json_bool("shared_input", result->shares_input);
 	json_number("payload_bytes", result->payload_bytes);
+	json_number("exchange_threads", result->thread_count);
 	json_known("network_node", result->network_node >= 0,
 		   result->network_node);
 	print_mpi(mpi);
