@@ -23,7 +23,6 @@
 
 #include "base/clock.h"
 #include "cluster/agreement/cluster_link.h"
-#include "cluster/agreement/input_division.h"
 #include "cluster/cluster_state.h"
 #include "cluster/collective/cluster_allgather.h"
 #include "cluster/external/cluster_division.h"
@@ -43,7 +42,6 @@ struct joint_sort {
 	struct external_rank *rank;
 	struct cluster_progress progress;
 	struct cluster_runs runs;
-	struct input_division division; /* of a shared input */
 	/* What the wave at hand moves. */
 	struct exchange_buffers buffers;
 	uint8_t no_area[1]; /* to this rank, if it gets no part */
@@ -101,31 +99,11 @@ static int make_runs(struct joint_sort *joint)
 		return error;
 	external_rank_start_runs(joint->rank, runs_max);
 	if (joint->config.ranks.shares_input)
-		error = cluster_divide(&joint->division, &joint->runs);
+		error = cluster_divide(&joint->runs);
 	else
 		error = cluster_keep_run(&joint->runs,
 					 &joint->passes[EXTERNAL_RUNS]);
 	return error ? error : wait_until_done(joint);
-}
-
-/* Which parts of the input the runs of each rank must have. */
-static void set_parts(struct joint_sort *joint)
-{
-	const uint64_t *begin = joint->runs.input_begin;
-	struct run_spans *spans = joint->runs.spans;
-
-	for (unsigned i = 0; i < joint->count; i++)
-		if (joint->config.ranks.shares_input) {
-			spans[i].part_count = input_division_parts(
-				&joint->division.parts[i], spans[i].parts);
-		} else {
-			struct run_spans *of = &spans[joint->runs.keeper[i]];
-
-			of->parts[of->part_count++] = (struct input_range){
-				.first_record = begin[i],
-				.record_count = begin[i + 1] - begin[i],
-			};
-		}
 }
 
 /* Our merge, in pieces that no rank has more than its part of. */
@@ -389,8 +367,6 @@ static int sort(struct joint_sort *joint)
 
 	cluster_add_ns(joint->cluster, CLUSTER_BUCKET_NS, &since_ns);
 	if (error == 0)
-		set_parts(joint);
-	if (error == 0)
 		error = cluster_runs_cut(&joint->runs);
 	cluster_add_ns(joint->cluster, CLUSTER_SAMPLE_NS, &since_ns);
 	if (error == 0)
@@ -518,6 +494,7 @@ static int begin_runs(struct joint_sort *joint)
 	const struct cluster *cluster = joint->cluster;
 	const struct record_shape *shape = &joint->sort.shape;
 	struct cluster_runs *runs = &joint->runs;
+	struct input_range range = { 0 };
 
 	*runs = (struct cluster_runs){
 		.exchange = cluster->exchange,
@@ -537,9 +514,12 @@ static int begin_runs(struct joint_sort *joint)
 	cluster_keepers_choose(runs->hellos, joint->count, runs->keeper);
 	for (unsigned i = 0; i < joint->count; i++) {
 		const struct cluster_hello *hello = &runs->hellos[i];
+		struct run_spans *kept = &runs->spans[runs->keeper[i]];
 
-		runs->input_begin[i + 1] =
-			runs->input_begin[i] + hello->record_count;
+		range.first_record += range.record_count;
+		range.record_count = hello->record_count;
+		kept->part_count = input_range_append(kept->parts,
+						      kept->part_count, range);
 		runs->sorts[i] =
 			cluster_roles_have(hello->roles, CLUSTER_ROLE_SORT);
 		runs->keeps[i] =

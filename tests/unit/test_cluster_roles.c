@@ -175,34 +175,6 @@ static void cluster_keepers_choose__neighbours_together(void **state)
 	check_keepers(even, 6, (const uint16_t[]){ 4, 4, 5, 5, 4, 5 });
 }
 
-static void cluster_keepers_parts__neighbours_are_one(void **state)
-{
-	const struct cluster_hello hellos[] = {
-		{ .roles = READ, .record_count = 1 },
-		{ .roles = READ | KEEP, .record_count = 1 },
-		{ .roles = READ | KEEP, .record_count = 100 },
-		{ .roles = SORT }, /* no records lie between */
-		{ .roles = READ, .record_count = 1 },
-		{ .roles = READ | KEEP, .record_count = 100 },
-		{ .roles = READ, .record_count = 1 },
-		{ .roles = KEEP },
-	};
-	const uint16_t keeper[] = { 1, 1, 2, 2, 1, 5, 1, 7 };
-	const unsigned wanted[] = { 0, 3, 1, 0, 0, 1, 0, 0 };
-
-	(void)state;
-	for (unsigned i = 0; i < ARRAY_LEN(wanted); i++)
-		assert_int_equal(cluster_keepers_parts(
-					 hellos, ARRAY_LEN(hellos), keeper, i),
-				 wanted[i]);
-	assert_int_equal(cluster_keepers_parts(hellos, 5, keeper, 1), 2);
-	/* Rank 3 has none, so the parts around it are neighbours. */
-	assert_int_equal(
-		cluster_keepers_parts(hellos, 5,
-				      (const uint16_t[]){ 1, 1, 1, 1, 1 }, 1),
-		1);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -211,7 +183,6 @@ int main(void)
 		cmocka_unit_test(cluster_roles_add_list__strange_ones),
 		cmocka_unit_test(roles_options_read__lines),
 		cmocka_unit_test(cluster_keepers_choose__neighbours_together),
-		cmocka_unit_test(cluster_keepers_parts__neighbours_are_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

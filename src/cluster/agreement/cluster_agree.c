@@ -686,28 +686,6 @@ void cluster_keepers_choose(const struct cluster_hello *hellos,
 	}
 }
 
-bool cluster_keepers_is_giver(const struct cluster_hello *hellos,
-			      const uint16_t *keeper, unsigned rank)
-{
-	return keeper[rank] != rank && hellos[rank].record_count > 0;
-}
-
-unsigned cluster_keepers_parts(const struct cluster_hello *hellos,
-			       unsigned node_count, const uint16_t *keeper,
-			       unsigned rank)
-{
-	unsigned parts = 0;
-	bool goes_on = false;
-
-	for (unsigned i = 0; i < node_count; i++) {
-		if (hellos[i].record_count == 0)
-			continue;
-		parts += keeper[i] == rank && !goes_on;
-		goes_on = keeper[i] == rank;
-	}
-	return parts;
-}
-
 /* --- what a rank has to do beyond memory -----------------------------------
  */
 
@@ -727,8 +705,7 @@ static void count_runs(const struct cluster_hello *hellos, unsigned node_count,
 		ranks->own_records = MAX(ranks->own_records, records);
 		ranks->planned_records =
 			MAX(ranks->planned_records, kept[keeper[i]]);
-		if (!cluster_keepers_is_giver(hellos, keeper, i) ||
-		    keeper[i] != own)
+		if (i == own || keeper[i] != own || records == 0)
 			continue;
 		ranks->giver_count++;
 		ranks->kept_records += records;

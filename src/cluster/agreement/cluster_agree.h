@@ -170,16 +170,6 @@ bool cluster_is_skewed(const uint64_t *node_records, unsigned node_count);
 void cluster_keepers_choose(const struct cluster_hello *hellos,
 			    unsigned node_count, uint16_t *keeper);
 
-/* Does the rank have records that another one keeps? */
-bool cluster_keepers_is_giver(const struct cluster_hello *hellos,
-			      const uint16_t *keeper, unsigned rank);
-
-/* How many parts of the input are there whose runs the rank keeps?  Neighbours
- * in the input are one part. */
-unsigned cluster_keepers_parts(const struct cluster_hello *hellos,
-			       unsigned node_count, const uint16_t *keeper,
-			       unsigned rank);
-
 /* What the rank has to do of a sort beyond memory, by the roles and the inputs
  * of all ranks: they may be supposed (roles_choice.h). */
 struct external_ranks cluster_work_of(const struct cluster_hello *hellos,

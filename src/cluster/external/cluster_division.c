@@ -2,9 +2,11 @@
 #include "cluster/external/cluster_division.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "cluster/agreement/input_division.h"
 #include "cluster/collective/cluster_allgather.h"
 
 /* A message is a struct input_division_told, in words. */
@@ -98,38 +100,53 @@ static int divide(struct dividing *dividing)
 	return error;
 }
 
-int cluster_divide(struct input_division *division,
-		   const struct cluster_runs *runs)
+static int divide_until_final(struct dividing *dividing)
+{
+	unsigned count = 0;
+	int error = 0;
+
+	give(dividing);
+	while (error == 0 && !dividing->division->is_final) {
+		if (clock_now_ns() < dividing->next_ns) {
+			error = cluster_runs_pause(dividing->runs);
+			continue;
+		}
+		if (count++ == CLUSTER_FIRST_PASS_COLLECTIVES_MAX)
+			return failure_set(dividing->runs->failure, EXIT_PEER,
+					   NULL, 0,
+					   "the input has been divided %d "
+					   "times, and is not read",
+					   CLUSTER_FIRST_PASS_COLLECTIVES_MAX);
+		error = divide(dividing);
+		if (error == 0)
+			give(dividing);
+	}
+	return error;
+}
+
+int cluster_divide(struct cluster_runs *runs)
 {
 	unsigned rank_count = runs->rank->node_count;
 	struct dividing dividing = {
-		.division = division,
+		.division = calloc(1, sizeof(*dividing.division)),
 		.runs = runs,
 		.claims = runs->self->claims,
 		.begin_ns = clock_now_ns(),
 		.last_ns = clock_now_ns(),
 	};
-	unsigned count = 0, given_max[RANK_NODES_MAX];
-	int error = 0;
+	unsigned given_max[RANK_NODES_MAX];
+	int error;
 
+	if (!dividing.division)
+		return failure_no_memory(runs->failure);
 	for (unsigned i = 0; i < rank_count; i++)
 		given_max[i] = cluster_runs_max(runs, i) / 2;
-	input_division_init(division, runs->input_begin[rank_count], rank_count,
-			    given_max);
-	give(&dividing);
-	while (error == 0 && !division->is_final) {
-		if (clock_now_ns() < dividing.next_ns) {
-			error = cluster_runs_pause(runs);
-			continue;
-		}
-		if (count++ == CLUSTER_FIRST_PASS_COLLECTIVES_MAX)
-			return failure_set(runs->failure, EXIT_PEER, NULL, 0,
-					   "the input has been divided %d "
-					   "times, and is not read",
-					   CLUSTER_FIRST_PASS_COLLECTIVES_MAX);
-		error = divide(&dividing);
-		if (error == 0)
-			give(&dividing);
-	}
+	input_division_init(dividing.division, runs->hellos[0].shared_records,
+			    rank_count, given_max);
+	error = divide_until_final(&dividing);
+	for (unsigned i = 0; i < rank_count; i++)
+		runs->spans[i].part_count = input_division_parts(
+			&dividing.division->parts[i], runs->spans[i].parts);
+	free(dividing.division);
 	return error;
 }

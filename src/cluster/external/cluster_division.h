@@ -11,14 +11,12 @@
 #ifndef CLUSTER_DIVISION_H
 #define CLUSTER_DIVISION_H
 
-#include "cluster/agreement/input_division.h"
 #include "cluster/external/cluster_runs.h"
 
 /* The first pass has begun, and the limits of all ranks are known: each rank
  * reads its equal part first.  Divide the records anew while the reading teams
- * go on, until all of them have been given out.  0 or -errno with
- * *runs->failure filled. */
-int cluster_divide(struct input_division *division,
-		   const struct cluster_runs *runs);
+ * go on, until all of them have been given out: runs->spans then has the parts
+ * of each rank.  0 or -errno with *runs->failure filled. */
+int cluster_divide(struct cluster_runs *runs);
 
 #endif /* CLUSTER_DIVISION_H */

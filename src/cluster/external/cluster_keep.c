@@ -51,8 +51,7 @@ static int check_slices(const struct cluster_runs *runs, unsigned giver)
 /* The rank that has too little says so, and the others say it of that rank. */
 static int check_parts(const struct cluster_runs *runs, unsigned keeper)
 {
-	unsigned parts = cluster_keepers_parts(
-		runs->hellos, runs->rank->node_count, runs->keeper, keeper);
+	unsigned parts = runs->spans[keeper].part_count;
 	unsigned runs_max = cluster_runs_max(runs, keeper);
 
 	if (parts <= runs_max)
@@ -343,19 +342,22 @@ static unsigned runs_max_of(const struct keeping *keep, unsigned giver)
 static bool begin(struct keeping *keep)
 {
 	const struct cluster_runs *runs = keep->runs;
+	struct input_range range = { 0 };
 	bool any = false;
 
 	keep->given = runs->self->given;
 	keep->kept = runs->self->kept;
 	for (unsigned i = 0; i < runs->rank->node_count; i++) {
+		range.first_record += range.record_count;
+		range.record_count = runs->hellos[i].record_count;
 		if (!cluster_runs_gives(runs, i))
 			continue;
 		any = true;
 		if (runs->keeper[i] != runs->rank->rank)
 			continue;
-		kept_runs_expect(
-			keep->kept, keep->giver_count, runs->input_begin[i],
-			runs->hellos[i].record_count, runs_max_of(keep, i));
+		kept_runs_expect(keep->kept, keep->giver_count,
+				 range.first_record, range.record_count,
+				 runs_max_of(keep, i));
 		keep->giver[keep->giver_count++] = (uint16_t)i;
 	}
 	return any;

@@ -43,7 +43,8 @@ int cluster_runs_pause(const struct cluster_runs *runs)
 
 bool cluster_runs_gives(const struct cluster_runs *runs, unsigned node)
 {
-	return cluster_keepers_is_giver(runs->hellos, runs->keeper, node);
+	return runs->keeper[node] != node &&
+	       runs->hellos[node].record_count > 0;
 }
 
 /* --- limits --------------------------------------------------------------- */

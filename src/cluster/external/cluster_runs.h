@@ -51,11 +51,10 @@ struct cluster_runs {
 	bool sorts[RANK_NODES_MAX], keeps[RANK_NODES_MAX];
 	unsigned keeper_count;		 /* ranks that may have runs */
 	uint16_t keeper[RANK_NODES_MAX]; /* cluster_keepers_choose() */
-	/* [rank], and one more: where each rank's input begins in the whole. */
-	uint64_t input_begin[RANK_NODES_MAX + 1];
 	/* [rank], owned: the parts of the whole input that the rank's runs must
-	 * have; while cluster_runs_cut() runs also what it has told, and then
-	 * the numbers of that. */
+	 * have, which cluster_divide() changes to what the rank has read of a
+	 * shared input; while cluster_runs_cut() runs also what the rank has
+	 * told, and then the numbers of that. */
 	struct run_spans *spans;
 	/* Memory for what others tell, at most. */
 	uint64_t bytes_max;
