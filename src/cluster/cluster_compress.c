@@ -88,8 +88,9 @@ static bool has_room(const struct cluster *cluster)
 {
 	const struct cluster_hello *own = &cluster->hellos[cluster->rank.rank];
 	uint64_t sent_bytes = record_bytes(cluster, own->record_count);
-	uint64_t needed_bytes = cluster_needed_bytes(
-		own, cluster->agreement.whole_count, cluster->rank.node_count);
+	uint64_t needed_bytes =
+		cluster_needed_bytes(own, cluster->agreement.whole_count,
+				     cluster->rank.node_count, false);
 
 	return own->memory_bytes == 0 ||
 	       (needed_bytes <= own->memory_bytes &&

@@ -169,6 +169,7 @@ void cluster_hello_encode(const struct cluster_hello *hello,
 		store_le64(bytes + 8 * i, words[i]);
 }
 
+/* What is appended to a record, whose bytes are of the size that is told. */
 static struct widening widening_of(const struct cluster_hello *hello)
 {
 	struct widening widening = {
@@ -179,13 +180,6 @@ static struct widening widening_of(const struct cluster_hello *hello)
 
 	widening_complete(&widening);
 	return widening;
-}
-
-/* How many bytes are appended to a record, of those of the size that is told.
- */
-static uint32_t widened_bytes(const struct cluster_hello *hello)
-{
-	return widening_of(hello).bytes;
 }
 
 int cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
@@ -204,7 +198,7 @@ int cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
 	return unpack_shape(&hello->shape, words + SHAPE_AT) &&
 			       unpack_choices(hello, words[CHOICES_AT]) &&
 			       hello->schedule <= UINT32_MAX &&
-			       hello->shape.size > widened_bytes(hello)
+			       hello->shape.size > widening_of(hello).bytes
 		       ? 0
 		       : -EBADMSG;
 }
@@ -257,8 +251,8 @@ static int compare(const struct meeting *all, unsigned rank)
 {
 	const struct cluster_hello *theirs = &all->hellos[rank];
 	const struct cluster_hello *ours = &all->hellos[all->own];
-	uint32_t their_size = theirs->shape.size - widened_bytes(theirs);
-	uint32_t our_size = ours->shape.size - widened_bytes(ours);
+	uint32_t their_size = theirs->shape.size - widening_of(theirs).bytes;
+	uint32_t our_size = ours->shape.size - widening_of(ours).bytes;
 	const struct {
 		const char *option;
 		bool is_same;
@@ -377,22 +371,23 @@ static int check_input(const struct meeting *all, unsigned rank)
 static enum splitters_kind static_kind(const struct cluster_hello *hellos,
 				       unsigned node_count, bool *is_uniform)
 {
-	bool ascii = true, any = false;
+	bool any_ascii = false, any_bytes = false;
 
 	*is_uniform = true;
 	for (unsigned i = 0; i < node_count; i++) {
+		bool is_ascii = hellos[i].probed_kind == SPLITTERS_STATIC_95;
+
 		if (hellos[i].record_count == 0)
 			continue;
-		any = true;
-		ascii &= hellos[i].probed_kind == SPLITTERS_STATIC_95;
+		any_ascii |= is_ascii;
+		any_bytes |= !is_ascii;
 		*is_uniform &= hellos[i].is_uniform == 1;
 	}
 	/* Bytes on one rank and characters on another are not spread alike. */
-	for (unsigned i = 0; i < node_count && !ascii; i++)
-		if (hellos[i].record_count > 0 &&
-		    hellos[i].probed_kind == SPLITTERS_STATIC_95)
-			*is_uniform = false;
-	return any && ascii ? SPLITTERS_STATIC_95 : SPLITTERS_STATIC_256;
+	if (any_ascii && any_bytes)
+		*is_uniform = false;
+	return any_ascii && !any_bytes ? SPLITTERS_STATIC_95
+				       : SPLITTERS_STATIC_256;
 }
 
 /* The first rank whose input the others cannot map, since it is on another
@@ -437,12 +432,10 @@ static int agree_by_reference(const struct meeting *all)
 #define STAGING_BYTES(share_bytes) MIN(8 * MIB, 2 * (share_bytes))
 #define EXTERNAL_BYTES_MIN (10 * MIB)
 
-/* What a rank needs if each gets an equal share; no memory suffices for more
- * records than a plan numbers.  Numbers of records and bytes are bounded: see
- * check_input(). */
-static uint64_t needed_bytes(const struct cluster_hello *hello,
-			     uint64_t whole_count, unsigned node_count,
-			     bool by_reference)
+/* Numbers of records and bytes are bounded: see check_input(). */
+uint64_t cluster_needed_bytes(const struct cluster_hello *hello,
+			      uint64_t whole_count, unsigned node_count,
+			      bool by_reference)
 {
 	uint64_t share = whole_count / node_count;
 	uint64_t received = by_reference ? 0 : hello->shape.size;
@@ -457,12 +450,6 @@ static uint64_t needed_bytes(const struct cluster_hello *hello,
 	       (hello->memory_bytes < EXTERNAL_BYTES_MIN
 			? 0
 			: STAGING_BYTES(share * hello->shape.size));
-}
-
-uint64_t cluster_needed_bytes(const struct cluster_hello *hello,
-			      uint64_t whole_count, unsigned node_count)
-{
-	return needed_bytes(hello, whole_count, node_count, false);
 }
 
 int cluster_check_roles(const struct cluster_hello *hellos, unsigned node_count,
@@ -497,8 +484,9 @@ static bool is_too_large(const struct meeting *all)
 
 	for (unsigned i = 0; i < count && count > 1; i++)
 		if (all->hellos[i].memory_bytes > 0 &&
-		    needed_bytes(&all->hellos[i], all->agreement->whole_count,
-				 count, all->agreement->by_reference) >
+		    cluster_needed_bytes(&all->hellos[i],
+					 all->agreement->whole_count, count,
+					 all->agreement->by_reference) >
 			    all->hellos[i].memory_bytes)
 			return true;
 	return false;

@@ -150,11 +150,13 @@ int cluster_check_roles(const struct cluster_hello *hellos, unsigned node_count,
 			bool *is_plain, struct failure *failure);
 
 /* The memory that a rank needs to sort in memory, if whole_count records are
- * divided equally among node_count ranks; UINT64_MAX: it has too many for that.
+ * divided equally among node_count ranks, which send references to them if
+ * by_reference is set; UINT64_MAX: they are more than a plan numbers.
  * The function uses the hello's shape, number of records, input's bytes and
  * memory_bytes: a rank with less than 10 MiB is not asked for staging. */
 uint64_t cluster_needed_bytes(const struct cluster_hello *hello,
-			      uint64_t whole_count, unsigned node_count);
+			      uint64_t whole_count, unsigned node_count,
+			      bool by_reference);
 
 /* True if a node would get so much more than an equal part that it pays to sort
  * again by a sample: by more than chance alone brings about. */

@@ -161,7 +161,7 @@ static uint64_t together_bytes(const struct suppose_options *suppose,
 	};
 
 	return cluster_needed_bytes(&hello, suppose->memory.whole_records,
-				    suppose->memory.rank_count);
+				    suppose->memory.rank_count, false);
 }
 
 static uint64_t in_memory_bytes(const struct suppose_options *suppose,
