@@ -196,10 +196,9 @@ static bool shares_are_skewed(const struct cluster *cluster)
 
 /* How the slots of a share are divided. */
 struct numbering {
-	uint64_t received;	/* records of other ranks */
-	uint64_t table_bytes;	/* in the messages that bring them */
-	uint64_t lower_records; /* of lower ranks */
-	uint64_t lower_slots;	/* before our own input's */
+	uint64_t received;	 /* records of other ranks */
+	uint64_t higher_records; /* of these, of higher ranks */
+	uint64_t table_bytes;	 /* in the messages that bring them */
 	uint64_t slots;
 };
 
@@ -229,13 +228,11 @@ static void number_slots(struct cluster *cluster, struct numbering *numbering)
 			.first_slot = numbering->slots,
 		};
 		if (i == cluster->rank.rank) {
-			numbering->lower_records = numbering->received;
 			if (numbering->slots > 0 &&
 			    !cluster_is_by_reference(cluster))
 				numbering->slots +=
 					input_lead_slots(&cluster->input);
 			source->first_slot = numbering->slots;
-			numbering->lower_slots = numbering->slots;
 			numbering->slots += slots_of(cluster, i);
 			continue;
 		}
@@ -250,6 +247,8 @@ static void number_slots(struct cluster *cluster, struct numbering *numbering)
 						      cluster->rank.rank) -
 				       head_bytes - source->table_bytes;
 		numbering->received += source->record_count;
+		if (i > cluster->rank.rank)
+			numbering->higher_records += source->record_count;
 		numbering->table_bytes += source->table_bytes;
 		numbering->slots += slots_of(cluster, i);
 	}
@@ -272,7 +271,8 @@ static void take_share(struct cluster *cluster, uint64_t record_count)
 		struct cluster_source *source = &receive->sources[i];
 
 		source->start = arena_take_used(
-			arena, &left, ((size_t)receive->bucket_count + 1) * 4,
+			arena, &left,
+			((size_t)receive->set.bucket_count + 1) * 4,
 			CACHE_PAIR_BYTES);
 		if (i == cluster->rank.rank)
 			continue;
@@ -293,7 +293,7 @@ static uint64_t share_bytes(const struct cluster *cluster,
 {
 	return numbering->received * 8 + numbering->table_bytes +
 	       (uint64_t)cluster->rank.node_count *
-		       (8 * (uint64_t)cluster->receive.bucket_count + 4);
+		       (8 * (uint64_t)cluster->receive.set.bucket_count + 4);
 }
 
 static int plan_share(struct cluster *cluster,
@@ -314,7 +314,7 @@ static int plan_share(struct cluster *cluster,
 		.worker_count = workers,
 		.chunk_bytes_max = output_chunk_bytes_max(output),
 		.staging_slots = output_slots_wanted(output, workers),
-		.bucket_count = MAX(1, cluster->receive.bucket_count),
+		.bucket_count = MAX(1, cluster->receive.set.bucket_count),
 	};
 	int error = sort_setup_plan(plan, &request, failure);
 
@@ -360,11 +360,12 @@ static void keep_own(struct cluster *cluster)
 	source->head = target->head;
 }
 
-static void begin_ordering(struct cluster *cluster, uint64_t lower_slots)
+static void begin_ordering(struct cluster *cluster)
 {
 	struct cluster_receive *receive = &cluster->receive;
 	uint8_t *base = cluster->input.base -
-			lower_slots * cluster->sort_config->shape.size;
+			receive->sources[cluster->rank.rank].first_slot *
+				cluster->sort_config->shape.size;
 	const struct orderer_config config =
 		sort_setup_orderer(cluster->sort_config, &receive->plan, base,
 				   &cluster->output.output);
@@ -384,15 +385,16 @@ static int open_records(struct cluster *cluster,
 			const struct numbering *numbering,
 			struct failure *failure)
 {
-	struct input *input = &cluster->input;
-	uint64_t higher;
+	const struct cluster_source *own =
+		&cluster->receive.sources[cluster->rank.rank];
 	int error;
 
 	if (cluster_is_by_reference(cluster))
 		return cluster_map_inputs(cluster, failure);
-	higher = numbering->received - numbering->lower_records;
-	error = input_open_before(input, numbering->lower_slots, failure);
-	return error ? error : input_open_after(input, higher, failure);
+	error = input_open_before(&cluster->input, own->first_slot, failure);
+	return error ? error
+		     : input_open_after(&cluster->input,
+					numbering->higher_records, failure);
 }
 
 /* How many records each rank keeps, which is no more than its share. */
@@ -459,8 +461,13 @@ static int make_room(struct cluster *cluster, struct failure *failure)
 	struct numbering numbering;
 	int error;
 
-	receive->first_bucket = share_first_bucket(cut);
-	receive->bucket_count = share_end_bucket(cut) - receive->first_bucket;
+	receive->set = (struct bucket_set){
+		.first_bucket = share_first_bucket(cut),
+		.bucket_count = share_end_bucket(cut) - share_first_bucket(cut),
+		.run_count = cluster->rank.node_count,
+		.runs = receive->runs,
+	};
+	receive->heads_missing = cluster->rank.node_count;
 	number_slots(cluster, &numbering);
 	record_count += numbering.received;
 	error = cluster_compresses(cluster)
@@ -473,7 +480,7 @@ static int make_room(struct cluster *cluster, struct failure *failure)
 	if (error)
 		return error;
 	take_share(cluster, record_count);
-	begin_ordering(cluster, numbering.lower_slots);
+	begin_ordering(cluster);
 	return open_records(cluster, &numbering, failure);
 }
 
@@ -506,23 +513,24 @@ static struct exchange_length length_of(const void *context, unsigned source,
 /* Buckets that are complete from all sources may be ordered. */
 static void raise_ready(struct cluster *cluster)
 {
-	uint32_t ready = cluster->receive.bucket_count;
+	uint32_t ready = cluster->receive.set.bucket_count;
 
 	if (cluster->receive.heads_missing > 0)
 		return;
 	for (unsigned i = 0; i < cluster->rank.node_count; i++)
 		ready = MIN(ready, cluster->receive.sources[i].complete_count);
-	if (ready == cluster->receive.bucket_count)
+	if (ready == cluster->receive.set.bucket_count)
 		ready = ORDERER_ALL_READY;
 	orderer_set_ready(&cluster->orderer, ready);
 }
 
-/* Find in a message's head where its buckets begin.  NULL, or what is wrong
- * with the message. */
+/* Find in a message's head where its buckets begin.  When all sources have told
+ * how many records they have in each, these are added up.  NULL, or what is
+ * wrong with the message. */
 static const char *take_head(struct cluster *cluster,
 			     struct cluster_source *source)
 {
-	uint32_t bucket_count = cluster->receive.bucket_count;
+	uint32_t bucket_count = cluster->receive.set.bucket_count;
 	uint64_t start = 0;
 
 	if (load_le64(source->head + 4 * (size_t)bucket_count) !=
@@ -535,23 +543,12 @@ static const char *take_head(struct cluster *cluster,
 		start += load_le32(source->head + 4 * (size_t)b);
 	}
 	source->start[bucket_count] = (uint32_t)start;
+	if (start != source->record_count)
+		return "sends other numbers of records than it has announced";
 	source->has_head = true;
-	return start == source->record_count
-		       ? NULL
-		       : "sends other numbers of records than it has announced";
-}
-
-/* All sources have told how many records they have in each bucket. */
-static void add_up(struct cluster *cluster)
-{
-	const struct bucket_set set = {
-		.first_bucket = cluster->receive.first_bucket,
-		.bucket_count = cluster->receive.bucket_count,
-		.run_count = cluster->rank.node_count,
-		.runs = cluster->receive.runs,
-	};
-
-	orderer_add_up(&cluster->orderer, &set);
+	if (--cluster->receive.heads_missing == 0)
+		orderer_add_up(&cluster->orderer, &cluster->receive.set);
+	return NULL;
 }
 
 static void order(void *context, unsigned worker)
@@ -583,10 +580,7 @@ static int prepare(void *context, const uint64_t *receive_bytes,
 	if (take_head(cluster, own))
 		return failure_set(failure, EXIT_WRONG, NULL, 0,
 				   "the counts of our own buckets are wrong");
-	own->complete_count = receive->bucket_count;
-	receive->heads_missing = cluster->rank.node_count - 1;
-	if (receive->heads_missing == 0)
-		add_up(cluster);
+	own->complete_count = receive->set.bucket_count;
 	raise_ready(cluster);
 	receive->orders = true;
 	thread_pool_launch_last(&cluster->pool, order, cluster);
@@ -633,7 +627,7 @@ static bool take_bucket(struct cluster *cluster, unsigned node, uint32_t b)
 	return partition_entries(
 		&cluster->splitters, shape, cluster->receive.plan.index_bits,
 		cluster->receive.base + slot * shape->size, slot, count,
-		cluster->receive.first_bucket + b, source->entries + start);
+		cluster->receive.set.first_bucket + b, source->entries + start);
 }
 
 /* Make the entries of the buckets that have become complete since the last
@@ -646,7 +640,7 @@ static const char *take_buckets(struct cluster *cluster, unsigned node,
 			   cluster_unit_bytes(cluster);
 	uint32_t b = source->complete_count;
 
-	for (; b < cluster->receive.bucket_count &&
+	for (; b < cluster->receive.set.bucket_count &&
 	       source->start[b + 1] <= records;
 	     b++)
 		if (!take_bucket(cluster, node, b))
@@ -654,24 +648,6 @@ static const char *take_buckets(struct cluster *cluster, unsigned node,
 			       "range that it was sent for";
 	source->complete_count = b;
 	return NULL;
-}
-
-/* Take the part of a message that has come, up to prefix_bytes.  NULL, or what
- * is wrong with it. */
-static const char *take_prefix(struct cluster *cluster, unsigned node,
-			       uint64_t prefix_bytes)
-{
-	struct cluster_source *source = &cluster->receive.sources[node];
-	const char *lie;
-
-	if (!source->has_head) {
-		lie = take_head(cluster, source);
-		if (lie)
-			return lie;
-		if (--cluster->receive.heads_missing == 0)
-			add_up(cluster);
-	}
-	return take_buckets(cluster, node, prefix_bytes);
 }
 
 static void arrived(void *context, unsigned node, uint64_t prefix_bytes,
@@ -691,8 +667,10 @@ static void arrived(void *context, unsigned node, uint64_t prefix_bytes,
 	lie = cluster_compresses(cluster)
 		      ? cluster_decompress(cluster, node, &prefix_bytes)
 		      : NULL;
+	if (!lie && !source->has_head)
+		lie = take_head(cluster, source);
 	if (!lie)
-		lie = take_prefix(cluster, node, prefix_bytes);
+		lie = take_buckets(cluster, node, prefix_bytes);
 	if (lie) {
 		struct failure failure;
 

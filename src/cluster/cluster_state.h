@@ -118,10 +118,8 @@ struct cluster_receive {
 	struct arena arena;  /* owned; of the sources and of the orderer */
 	uint8_t *base;	     /* of slot 0 in the share's numbering */
 	uint64_t index_mask; /* of the slot in an entry of the share */
-	/* Our share of the splitters' buckets. */
-	uint32_t first_bucket;
-	uint32_t bucket_count;
-	unsigned heads_missing; /* ranks whose heads have not arrived */
+	struct bucket_set set;	/* our share of the splitters' buckets */
+	unsigned heads_missing; /* sources, ours included, without has_head */
 	/* Static shares were too unequal: what arrives is thrown away. */
 	bool discards;
 	bool orders; /* the workers have been told to order */
@@ -131,7 +129,7 @@ struct cluster_receive {
 	/* Written by cluster_join.c: [rank], of the cluster's memory. */
 	struct cluster_source *sources;
 	uint64_t *shares; /* records that each rank gets, if that is needed */
-	struct bucket_run *runs; /* of the bucket set */
+	struct bucket_run *runs; /* of the set */
 };
 
 /* What a worker compresses with.
