@@ -9,45 +9,29 @@
 
 #define NAME_BYTES 96
 
-/* What rank 0 writes; entry 0 is its own. */
-struct timelines {
-	struct trace_process processes[RANK_NODES_MAX];
-	struct trace_lane *unpacked[RANK_NODES_MAX]; /* owned, or NULL */
-	struct flow_bins *flows;		     /* [node_count], owned */
-	char names[RANK_NODES_MAX][NAME_BYTES];
+/* What is unpacked of a rank, for rank 0 to write. */
+struct timeline {
+	struct trace_lane *lanes; /* owned, or NULL */
+	struct flow_bins flows;
+	char name[NAME_BYTES];
 };
 
 /* A timeline that cannot be read is left out: the sort is none the worse. */
-static void unpack(struct timelines *timelines,
+static void unpack(struct timeline *timeline, struct trace_process *process,
 		   const struct cluster_allgather *gather, unsigned node)
 {
 	size_t bytes =
 		(size_t)(gather->offset[node + 1] - gather->offset[node]);
 	int count = trace_unpack(gather->all + gather->offset[node], bytes,
-				 &timelines->unpacked[node],
-				 &timelines->flows[node]);
+				 &timeline->lanes, &timeline->flows);
 
-	if (count < 0)
-		timelines->unpacked[node] = NULL;
-	else
-		timelines->processes[node].flows = &timelines->flows[node];
-	timelines->processes[node].lanes = timelines->unpacked[node];
-	timelines->processes[node].lane_count = count < 0 ? 0 : (unsigned)count;
-}
-
-static void describe(struct timelines *timelines, const struct rank *rank,
-		     const struct exchange *exchange, unsigned node,
-		     uint64_t begin_ns)
-{
-	struct trace_process *process = &timelines->processes[node];
-	uint64_t bound_ns;
-	int64_t offset_ns = exchange_clock_offset_ns(exchange, node, &bound_ns);
-
-	snprintf(timelines->names[node], NAME_BYTES, "rank %u (%.70s)", node,
-		 rank->names[node]);
-	process->name = timelines->names[node];
-	process->origin_ns = begin_ns + (uint64_t)offset_ns;
-	process->bound_ns = bound_ns;
+	if (count < 0) {
+		timeline->lanes = NULL;
+		return;
+	}
+	process->lanes = timeline->lanes;
+	process->lane_count = (unsigned)count;
+	process->flows = &timeline->flows;
 }
 
 static int write_all(const struct sort_trace *trace, const struct rank *rank,
@@ -55,28 +39,31 @@ static int write_all(const struct sort_trace *trace, const struct rank *rank,
 		     const struct cluster_allgather *gather,
 		     struct failure *failure)
 {
-	struct timelines *timelines = calloc(1, sizeof(*timelines));
+	unsigned count = rank->node_count;
+	struct timeline *timelines = calloc(count, sizeof(*timelines));
+	struct trace_process *processes = calloc(count, sizeof(*processes));
 	int error;
 
-	if (timelines)
-		timelines->flows =
-			calloc(rank->node_count, sizeof(*timelines->flows));
-	if (!timelines || !timelines->flows) {
+	if (!timelines || !processes) {
 		free(timelines);
+		free(processes);
 		return failure_no_memory(failure);
 	}
-	for (unsigned i = 0; i < rank->node_count; i++) {
-		describe(timelines, rank, exchange, i, begin_ns);
-		unpack(timelines, gather, i);
+	for (unsigned i = 0; i < count; i++) {
+		int64_t offset_ns = exchange_clock_offset_ns(
+			exchange, i, &processes[i].bound_ns);
+
+		snprintf(timelines[i].name, NAME_BYTES, "rank %u (%.70s)", i,
+			 rank->names[i]);
+		processes[i].name = timelines[i].name;
+		processes[i].origin_ns = begin_ns + (uint64_t)offset_ns;
+		unpack(&timelines[i], &processes[i], gather, i);
 	}
-	error = sort_trace_write(trace, timelines->processes, rank->node_count,
-				 failure);
-	for (unsigned i = 0; i < rank->node_count; i++)
-		if (timelines->unpacked[i])
-			trace_unpack_free(timelines->unpacked[i],
-					  timelines->processes[i].lane_count);
-	free(timelines->flows);
+	error = sort_trace_write(trace, processes, count, failure);
+	for (unsigned i = 0; i < count; i++)
+		trace_unpack_free(timelines[i].lanes, processes[i].lane_count);
 	free(timelines);
+	free(processes);
 	return error;
 }
 

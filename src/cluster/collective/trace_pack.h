@@ -40,6 +40,7 @@ void trace_pack(const struct trace_lane *lanes, unsigned lane_count,
 int trace_unpack(uint8_t *bytes, size_t byte_count, struct trace_lane **lanes,
 		 struct flow_bins *flows);
 
+/* Safe on NULL, of no lanes. */
 void trace_unpack_free(struct trace_lane *lanes, unsigned lane_count);
 
 #endif /* TRACE_PACK_H */
