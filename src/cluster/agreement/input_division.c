@@ -145,16 +145,6 @@ static uint64_t until(const struct wish *wish, uint64_t time)
 					      : wish->most;
 }
 
-static uint64_t until_all(const struct wish *wishes, unsigned count,
-			  uint64_t time)
-{
-	uint64_t sum = 0;
-
-	for (unsigned i = 0; i < count; i++)
-		sum += until(&wishes[i], time);
-	return sum;
-}
-
 /* The latest time by which all of them together read no more than is left; what
  * is missing then stays where it is. */
 static void set_targets(struct wish *wishes, unsigned count, uint64_t left)
@@ -162,9 +152,11 @@ static void set_targets(struct wish *wishes, unsigned count, uint64_t left)
 	uint64_t early = 0, late = TIME_MAX;
 
 	while (late - early > 1) {
-		uint64_t middle = early + (late - early) / 2;
+		uint64_t middle = early + (late - early) / 2, sum = 0;
 
-		if (until_all(wishes, count, middle) <= left)
+		for (unsigned i = 0; i < count; i++)
+			sum += until(&wishes[i], middle);
+		if (sum <= left)
 			early = middle;
 		else
 			late = middle;
