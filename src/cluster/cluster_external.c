@@ -88,16 +88,16 @@ static int wait_for_wave(struct joint_sort *joint, uint32_t read,
 static int make_runs(struct joint_sort *joint)
 {
 	struct external_rank_limits own;
-	unsigned runs_max;
 	int error;
 
 	external_rank_limits(joint->rank, &own);
-	error = cluster_runs_tell_limits(&joint->runs, &own, &runs_max);
+	error = cluster_runs_tell_limits(&joint->runs, &own);
 	if (error == 0)
 		error = cluster_keep_check(&joint->runs);
 	if (error)
 		return error;
-	external_rank_start_runs(joint->rank, runs_max);
+	external_rank_start_runs(joint->rank,
+				 cluster_runs_max(&joint->runs, joint->own));
 	if (joint->config.ranks.shares_input)
 		error = cluster_divide(&joint->runs);
 	else
@@ -184,15 +184,13 @@ static void expect_wave(struct joint_sort *joint, uint32_t wave)
 	uint64_t at = 0;
 
 	for (unsigned i = 0; i < joint->count; i++) {
+		const uint32_t *numbers = cluster_runs_numbers(&joint->runs, i);
 		uint64_t begin = at;
 
 		for (uint32_t r = 0; r < joint->runs.spans[i].run_count; r++) {
-			uint32_t number =
-				cluster_runs_number(&joint->runs, i, r);
-
-			joint->received[wave % 2][number] = area + at;
+			joint->received[wave % 2][numbers[r]] = area + at;
 			if (i != joint->own && wave < merge->piece_count)
-				at += wave_bytes_of(joint, wave, number);
+				at += wave_bytes_of(joint, wave, numbers[r]);
 		}
 		joint->expected_bytes[i] = at - begin;
 	}

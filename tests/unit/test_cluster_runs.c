@@ -50,10 +50,11 @@ static void agree(struct rank_thread *own, struct exchange *exchange)
 	memcpy(runs->keeps, keeps, sizeof(keeps));
 	for (unsigned i = 0; i < RANKS; i++)
 		runs->keeper_count += keeps[i];
-	own->error =
-		cluster_runs_tell_limits(runs, &own->limits, &own->runs_max);
+	own->error = cluster_runs_tell_limits(runs, &own->limits);
 	if (own->error)
 		exchange_fail(exchange, &own->failure);
+	else
+		own->runs_max = cluster_runs_max(runs, own->rank.rank);
 	cluster_runs_free(runs);
 	free(runs);
 }

@@ -148,15 +148,13 @@ static unsigned find_short(const struct cluster_runs *runs)
 }
 
 int cluster_runs_tell_limits(struct cluster_runs *runs,
-			     const struct external_rank_limits *own,
-			     unsigned *runs_max)
+			     const struct external_rank_limits *own)
 {
 	int error = tell_limits(runs, own);
 	unsigned node;
 
 	if (error)
 		return error;
-	*runs_max = cluster_runs_max(runs, runs->rank->rank);
 	node = find_short(runs);
 	if (node == runs->rank->node_count)
 		return 0;
@@ -252,7 +250,7 @@ static int make_cuts(struct cluster_runs *runs,
 			.byte_count =
 				all->offset[i + 1] - all->offset[i] - head,
 			.run_count = spans->run_count,
-			.numbers = runs->numbers + runs->first_run[i],
+			.numbers = cluster_runs_numbers(runs, i),
 			.record_count = spans->record_count,
 		};
 	}
@@ -320,12 +318,6 @@ int cluster_runs_cut(struct cluster_runs *runs)
 
 /* --- parts ---------------------------------------------------------------- */
 
-static const uint32_t *numbers_of(const struct cluster_runs *runs,
-				  unsigned node)
-{
-	return runs->numbers + runs->first_run[node];
-}
-
 /* The plan has memory for what the other ranks tell; more is refused. */
 static int accept_bytes(void *context, const uint64_t *receive_bytes,
 			struct failure *failure)
@@ -373,7 +365,7 @@ static int read_parts(struct cluster_runs *runs,
 			.byte_count = told->offset[i + 1] - told->offset[i],
 			.source = i,
 			.run_count = runs->spans[i].run_count,
-			.numbers = numbers_of(runs, i),
+			.numbers = cluster_runs_numbers(runs, i),
 			.record_count = runs->spans[i].record_count,
 			.block_records =
 				(uint32_t)runs->limits[i].block_records,
@@ -382,7 +374,7 @@ static int read_parts(struct cluster_runs *runs,
 		if (i == runs->rank->rank) {
 			error = run_part_add_own(&runs->part, runs->self->index,
 						 &runs->cuts, runs->rank->rank,
-						 numbers_of(runs, i),
+						 cluster_runs_numbers(runs, i),
 						 runs->failure);
 			continue;
 		}
@@ -429,8 +421,8 @@ static int write_part(const struct cluster_runs *runs, unsigned node,
 		      uint8_t **bytes, uint64_t *byte_count)
 {
 	return run_part_write(runs->self->index, &runs->cuts, node,
-			      numbers_of(runs, runs->rank->rank), bytes,
-			      byte_count, runs->failure);
+			      cluster_runs_numbers(runs, runs->rank->rank),
+			      bytes, byte_count, runs->failure);
 }
 
 int cluster_runs_tell_parts(struct cluster_runs *runs)
@@ -474,34 +466,37 @@ static struct exchange_length wants_length(const void *context, unsigned source,
 	};
 }
 
+static uint64_t wants_bytes(uint32_t piece_count, uint32_t run_count)
+{
+	return WANTS_HEAD_BYTES + 4 * ((uint64_t)piece_count + 1) * run_count;
+}
+
 static int write_wants(const struct cluster_runs *runs, unsigned node,
 		       uint8_t **bytes, uint64_t *byte_count)
 {
 	const struct merge_plan *merge = runs->self->merge;
+	const uint32_t *numbers = cluster_runs_numbers(runs, node);
 	uint32_t run_count = runs->spans[node].run_count;
 	uint8_t *at;
 
-	*byte_count = WANTS_HEAD_BYTES;
-	if (run_count > 0)
-		*byte_count +=
-			4 * ((uint64_t)merge->piece_count + 1) * run_count;
+	*byte_count = wants_bytes(merge->piece_count, run_count);
 	*bytes = at = malloc(*byte_count);
 	if (!at)
 		return failure_no_memory(runs->failure);
 	store_le32(at, merge->piece_count);
 	at += WANTS_HEAD_BYTES;
 	/* A rank that gets no part has no pieces. */
-	if (merge->piece_count == 0)
+	if (merge->piece_count == 0) {
 		memset(at, 0, 4 * (size_t)run_count);
-	for (uint32_t p = 0; p <= merge->piece_count && merge->piece_count > 0;
-	     p++)
-		for (uint32_t r = 0; r < run_count; r++) {
-			uint32_t number = cluster_runs_number(runs, node, r);
+		return 0;
+	}
+	for (uint32_t p = 0; p <= merge->piece_count; p++)
+		for (uint32_t r = 0; r < run_count; r++, at += 4) {
+			uint32_t number = numbers[r];
 
 			store_le32(at,
 				   merge_plan_block(merge, p, number) -
 					   runs->part.runs[number].first_block);
-			at += 4;
 		}
 	return 0;
 }
@@ -512,14 +507,14 @@ static bool read_numbers(const struct cluster_runs *runs, unsigned node,
 			 const uint8_t *at, struct outgoing_wants *wants)
 {
 	const struct run_index *index = runs->self->index;
+	const uint32_t *numbers = cluster_runs_numbers(runs, runs->rank->rank);
 	unsigned own_count = index->run_count;
 	uint32_t *first = calloc(2 * (size_t)own_count + 1, sizeof(*first));
 	uint32_t *end = first ? first + own_count : NULL;
 	bool is_good = first != NULL;
 
 	for (unsigned r = 0; r < own_count && is_good; r++)
-		run_part_range(&runs->cuts, node, index, r,
-			       cluster_runs_number(runs, runs->rank->rank, r),
+		run_part_range(&runs->cuts, node, index, r, numbers[r],
 			       &first[r], &end[r]);
 	for (uint64_t i = 0;
 	     i < ((uint64_t)wants->piece_count + 1) * own_count && is_good;
@@ -547,11 +542,7 @@ static int read_wants(struct cluster_runs *runs, unsigned node,
 
 	if (piece_count > EXTERNAL_RANK_PIECES_MAX ||
 	    (piece_count > 0 && !runs->sorts[node]) ||
-	    byte_count != WANTS_HEAD_BYTES +
-				  (own_count > 0
-					   ? 4 * ((uint64_t)piece_count + 1) *
-						     own_count
-					   : 0))
+	    byte_count != wants_bytes(piece_count, own_count))
 		return exchange_blame(
 			runs->exchange, node, runs->failure,
 			"wants %u pieces, in a message of %" PRIu64 " bytes",

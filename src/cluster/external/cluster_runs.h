@@ -64,8 +64,7 @@ struct cluster_runs {
 
 	/* cluster_runs_cut() */
 	uint32_t first_run[RANK_NODES_MAX + 1]; /* of those of ranks before */
-	/* [first_run[rank] + r]: of run r of the rank its number, which is its
-	 * place in the order of the whole input.  Owned. */
+	/* cluster_runs_numbers() of all ranks, one behind the other.  Owned. */
 	uint32_t *numbers;
 	struct run_cuts cuts;
 
@@ -78,12 +77,10 @@ struct cluster_runs {
 	uint32_t wave_count;
 };
 
-/* *runs_max: so many runs each rank may have in the merge of all. */
 int cluster_runs_tell_limits(struct cluster_runs *runs,
-			     const struct external_rank_limits *own,
-			     unsigned *runs_max);
+			     const struct external_rank_limits *own);
 
-/* How many runs a rank may have in that merge. */
+/* How many runs the rank may have in the merge of all, by these limits. */
 unsigned cluster_runs_max(const struct cluster_runs *runs, unsigned node);
 
 /* Our runs have been made, and are in the index. */
@@ -93,11 +90,12 @@ int cluster_runs_tell_parts(struct cluster_runs *runs);
 /* The merge of our part has been planned. */
 int cluster_runs_tell_wants(struct cluster_runs *runs);
 
-/* The number of a rank's run over all ranks: its place in runs->part. */
-static inline uint32_t cluster_runs_number(const struct cluster_runs *runs,
-					   unsigned node, uint32_t run)
+/* Of each of the rank's runs its number over all ranks, which is its place in
+ * the order of the whole input, and in runs->part. */
+static inline const uint32_t *
+cluster_runs_numbers(const struct cluster_runs *runs, unsigned node)
 {
-	return runs->numbers[runs->first_run[node] + run];
+	return runs->numbers + runs->first_run[node];
 }
 
 /* Our threads are at work, which may take minutes: the caller asks again and
