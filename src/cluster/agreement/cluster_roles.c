@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "base/failure.h"
 
 const char *const cluster_role_names[CLUSTER_ROLES] = {
@@ -35,8 +36,9 @@ static int read_rank(const char **text, const char *end, unsigned *rank)
 	return 0;
 }
 
-/* A number or a range, to the bits. */
-static int read_range(const char **text, const char *end, uint64_t *bits)
+/* A number or a range, to the ranks of the role. */
+static int read_range(const char **text, const char *end,
+		      struct cluster_roles *roles, enum cluster_role role)
 {
 	unsigned first = 0, last;
 	int error = read_rank(text, end, &first);
@@ -51,7 +53,8 @@ static int read_range(const char **text, const char *end, uint64_t *bits)
 	if (last < first)
 		return -ERANGE;
 	for (unsigned rank = first; rank <= last; rank++)
-		bits[rank / 64] |= (uint64_t)1 << rank % 64;
+		roles->ranks[role][rank / 64] |= (uint64_t)1 << rank % 64;
+	roles->end = MAX(roles->end, last + 1);
 	return 0;
 }
 
@@ -81,13 +84,14 @@ int cluster_roles_add(struct cluster_roles *roles, const char *entry,
 	role = find_role(entry, (size_t)(colon - entry));
 	if (role == CLUSTER_ROLES)
 		return -EINVAL;
-	at = colon + 1;
-	error = read_range(&at, end, roles->ranks[role]);
-	while (error == 0 && at < end) {
-		if (*at++ != '+')
-			return -EINVAL;
-		error = read_range(&at, end, roles->ranks[role]);
-	}
+	/* A range stands behind the colon, and one behind each '+'. */
+	at = colon;
+	do {
+		at++;
+		error = read_range(&at, end, roles, role);
+	} while (error == 0 && at < end && *at == '+');
+	if (error == 0 && at < end)
+		error = -EINVAL;
 	if (error == 0)
 		roles->is_named[role] = true;
 	return error;
@@ -107,41 +111,24 @@ int cluster_roles_add_list(struct cluster_roles *roles, const char *list)
 
 /* --- ranks ---------------------------------------------------------------- */
 
-static bool is_in(const struct cluster_roles *roles, unsigned role,
-		  unsigned rank)
-{
-	return roles->ranks[role][rank / 64] >> rank % 64 & 1;
-}
-
 unsigned cluster_roles_of(const struct cluster_roles *roles, unsigned rank)
 {
 	unsigned bits = 0;
 
 	for (unsigned role = 0; role < CLUSTER_ROLES; role++)
-		if (!roles->is_named[role] || is_in(roles, role, rank))
+		if (!roles->is_named[role] ||
+		    (roles->ranks[role][rank / 64] >> rank % 64 & 1))
 			bits |= 1u << role;
 	return bits;
-}
-
-/* The highest rank that an entry names; -1: there is none. */
-static int highest_rank(const struct cluster_roles *roles)
-{
-	for (int rank = RANK_NODES_MAX - 1; rank >= 0; rank--)
-		for (unsigned role = 0; role < CLUSTER_ROLES; role++)
-			if (is_in(roles, role, (unsigned)rank))
-				return rank;
-	return -1;
 }
 
 int cluster_roles_check(const struct cluster_roles *roles, unsigned rank_count,
 			struct failure *failure)
 {
-	int highest = highest_rank(roles);
-
-	if (highest < (int)rank_count)
+	if (roles->end <= rank_count)
 		return 0;
 	return failure_set(failure, EXIT_USAGE, "--roles", 0,
-			   "there is no rank %d: ranks are numbered from 0 to "
+			   "there is no rank %u: ranks are numbered from 0 to "
 			   "%u",
-			   highest, rank_count - 1);
+			   roles->end - 1, rank_count - 1);
 }

@@ -47,6 +47,7 @@ _Static_assert(RANK_NODES_MAX % 64 == 0, "ranks are bits of whole words");
 struct cluster_roles {
 	bool is_auto; /* they are to be chosen (roles_choice.h) */
 	bool is_named[CLUSTER_ROLES];
+	unsigned end; /* entries name no rank from this one on */
 	uint64_t ranks[CLUSTER_ROLES][RANK_NODES_MAX / 64]; /* a bit for each */
 };
 
