@@ -107,11 +107,11 @@ static int plan_lists(struct cluster *cluster, uint32_t bucket_count)
 }
 
 /* The plan, and the memory. */
-static int lay_out_lists(struct cluster *cluster, uint32_t bucket_count)
+static int lay_out_lists(struct cluster *cluster)
 {
 	const struct plan *plan = &cluster->plan;
 	struct arena *arena = &cluster->send.arena;
-	int error = plan_lists(cluster, bucket_count);
+	int error = plan_lists(cluster, cluster->splitters.bucket_count);
 
 	if (error)
 		return error;
@@ -126,7 +126,7 @@ static int lay_out_lists(struct cluster *cluster, uint32_t bucket_count)
 		return error;
 	bucketing_take_lists(&cluster->bucketing, plan,
 			     cluster->pool.worker_count, arena);
-	cluster_send_take_memory(cluster, bucket_count);
+	cluster_send_take_memory(cluster);
 	/* Last, since the most of it may never be touched. */
 	bucketing_take_blocks(&cluster->bucketing, plan, arena);
 	return 0;
@@ -160,7 +160,7 @@ static int bucket_statically(struct cluster *cluster)
 			      bucket_count);
 	shares_cut_evenly(cluster->send.cuts, cluster->rank.node_count,
 			  bucket_count);
-	error = lay_out_lists(cluster, bucket_count);
+	error = lay_out_lists(cluster);
 	if (error == 0)
 		error = pass(cluster, false, true);
 	cluster_add_ns(cluster, CLUSTER_BUCKET_NS, &begin_ns);
@@ -178,7 +178,7 @@ static int bucket_by_sample(struct cluster *cluster, bool resident)
 	if (error == 0)
 		error = cluster_sample_splitters(cluster);
 	if (error == 0)
-		error = lay_out_lists(cluster, cluster->splitters.bucket_count);
+		error = lay_out_lists(cluster);
 	if (error == 0)
 		error = pass(cluster, true, true);
 	cluster_add_ns(cluster, CLUSTER_BUCKET_NS, &begin_ns);
@@ -298,7 +298,7 @@ static int check_gathered(struct cluster *cluster)
 static int commit(struct cluster *cluster)
 {
 	struct sort_trace *trace = &cluster->trace;
-	bool traces = cluster->agreement.traces;
+	bool traces = cluster->sort_config->trace_path != NULL;
 	struct failure *failure = cluster->failure;
 	uint64_t begin_ns = clock_now_ns();
 	int error = cluster_output_finish(cluster, failure);

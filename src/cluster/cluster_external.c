@@ -30,6 +30,7 @@
 #include "cluster/external/cluster_runs.h"
 #include "exchange/exchange_buffers.h"
 #include "external/external_rank.h"
+#include "system/numa.h"
 
 struct joint_sort {
 	struct cluster *cluster;
@@ -540,6 +541,17 @@ static int learn_link(struct joint_sort *joint)
 	return error;
 }
 
+/* Where several ranks share a machine with several nodes: the threads that are
+ * started from now on run on our own CPUs, by whose nodes they were chosen. */
+static void keep_to_cpus(const struct cluster *cluster)
+{
+	struct failure ignored;
+
+	if (cluster->has_nodes && cluster->rank.machine_count > 1)
+		(void)numa_confine(numa_nodes_of(&cluster->topology),
+				   &cluster->topology, &ignored);
+}
+
 int cluster_sort_externally(struct cluster *cluster)
 {
 	struct joint_sort *joint;
@@ -549,7 +561,7 @@ int cluster_sort_externally(struct cluster *cluster)
 		return failure_set(cluster->failure, EXIT_RESOURCES, "memory",
 				   0, "this sort is beyond it");
 	thread_pool_stop(&cluster->pool);
-	cluster_keep_to_cpus(cluster);
+	keep_to_cpus(cluster);
 	joint = calloc(1, sizeof(*joint));
 	if (!joint)
 		return failure_no_memory(cluster->failure);

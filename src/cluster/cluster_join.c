@@ -95,15 +95,6 @@ static int start_pool(struct cluster *cluster)
 				 topology, cluster->failure);
 }
 
-void cluster_keep_to_cpus(const struct cluster *cluster)
-{
-	struct failure ignored;
-
-	if (cluster->has_nodes && cluster->rank.machine_count > 1)
-		(void)numa_confine(numa_nodes_of(&cluster->topology),
-				   &cluster->topology, &ignored);
-}
-
 /* How much of its part of the machine's memory a rank takes: the rest is for
  * other programs. */
 #define MEMORY_SHARE(available) ((available) / 4 * 3)

@@ -22,16 +22,16 @@
  * takes less time than memory does. */
 #define PREFETCH_BUCKETS 8
 
-void cluster_send_take_memory(struct cluster *cluster, uint32_t bucket_count)
+void cluster_send_take_memory(struct cluster *cluster)
 {
 	const struct sorter_config *config = cluster->sort_config;
 	struct cluster_send *send = &cluster->send;
 
 	send->gather = gather_kernel(config->kernel, config->shape.size);
-	send->bucket_count = bucket_count;
 	send->index_mask = ~(UINT64_MAX << cluster->plan.index_bits);
-	send->start = arena_take(&send->arena, ((size_t)bucket_count + 1) * 4,
-				 CACHE_PAIR_BYTES);
+	send->start = arena_take(
+		&send->arena, ((size_t)cluster->splitters.bucket_count + 1) * 4,
+		CACHE_PAIR_BYTES);
 	send->entries = arena_take(
 		&send->arena, (cluster->input.record_count + LINE_ENTRIES) * 8,
 		CACHE_PAIR_BYTES);
@@ -123,11 +123,11 @@ static uint64_t digest_division(const struct cluster *cluster)
 static uint64_t count_lower(const struct cluster *cluster, uint32_t bucket)
 {
 	const uint32_t *counts = cluster->sample.counts;
+	size_t bucket_count = cluster->splitters.bucket_count;
 	uint64_t count = 0;
 
 	for (unsigned i = 0; counts && i < cluster->rank.rank; i++)
-		count +=
-			counts[(size_t)i * cluster->send.bucket_count + bucket];
+		count += counts[i * bucket_count + bucket];
 	return count;
 }
 

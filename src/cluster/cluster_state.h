@@ -65,7 +65,6 @@ struct cluster_send {
 	 * later, from the receiving side. */
 	uint64_t *entries;
 	uint32_t *start;
-	uint32_t bucket_count;
 	uint64_t index_mask; /* of the slot in these entries */
 	uint64_t digest;     /* of splitters and cuts */
 
@@ -252,7 +251,7 @@ int cluster_sample_cuts(struct cluster *cluster);
 /* Pieces that cluster_send_take_memory() takes from the arena. */
 #define CLUSTER_SEND_PIECES 2
 
-void cluster_send_take_memory(struct cluster *cluster, uint32_t bucket_count);
+void cluster_send_take_memory(struct cluster *cluster);
 /* Make one array of the lists. */
 int cluster_send_compact(struct cluster *cluster);
 /* Make the messages' heads and sizes, when the cuts are made. */
@@ -337,9 +336,6 @@ int cluster_lay_out_ranks(struct cluster *cluster);
 /* Open the input and start the pool, say hello.  After an error the exchange
  * may be open, for other ranks to be told. */
 int cluster_open(struct cluster *cluster);
-/* Where several ranks share a machine with several nodes: the threads that are
- * started from now on run on our own CPUs, by whose nodes they were chosen. */
-void cluster_keep_to_cpus(const struct cluster *cluster);
 /* What the user allows, or our part of what the machine has. */
 uint64_t cluster_memory_bytes(const struct cluster *cluster);
 /* Hear all other ranks, agree, map the input. */

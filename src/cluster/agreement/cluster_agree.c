@@ -563,7 +563,7 @@ int cluster_agree(struct cluster_agreement *agreement,
 	bool is_uniform, is_plain;
 
 	assert(node_count > 0);
-	*agreement = (struct cluster_agreement){ .traces = hellos[0].traces };
+	*agreement = (struct cluster_agreement){ 0 };
 	for (unsigned i = 0; i < node_count; i++) {
 		int error = compare(&all, i);
 

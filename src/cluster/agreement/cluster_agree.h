@@ -111,7 +111,6 @@ int cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
 
 struct cluster_agreement {
 	enum splitters_kind kind; /* STATIC_256, STATIC_95 or SAMPLED */
-	bool traces;		  /* rank 0 wants all timelines */
 	bool by_reference;	  /* ranks send references, not records */
 	/* Some rank needs more memory than it has, or lacks a role, or the
 	 * ranks share their input: all sort by way of scratch files
