@@ -14,11 +14,8 @@
 #ifndef CLUSTER_KEEP_H
 #define CLUSTER_KEEP_H
 
-#include "cluster/agreement/cluster_agree.h"
-#include "cluster/collective/cluster_progress.h"
-#include "cluster/external/cluster_runs.h"
 #include "cluster/collective/cluster_passes.h"
-#include "external/external_rank.h"
+#include "cluster/external/cluster_runs.h"
 
 /* Called before anything is read, when the limits have been told: do the
  * keepers take enough of their givers at once, and can they merge what they
