@@ -74,19 +74,6 @@ uint64_t cluster_input_slots(const struct cluster *cluster, unsigned node)
 			align_records(cluster));
 }
 
-void cluster_reserve_inputs(struct cluster *cluster)
-{
-	struct input *input = &cluster->input;
-	uint64_t lower = 0, others = 0;
-
-	for (unsigned i = 0; i < cluster->rank.node_count; i++)
-		*(i < cluster->rank.rank ? &lower : &others) +=
-			cluster_input_slots(cluster, i);
-	input->reserved_before_bytes = lower * input->record_size;
-	input->reserved_after_bytes = others * input->record_size;
-	input->exclusive_tail = true;
-}
-
 static int cannot(const struct cluster *cluster, unsigned node, int error,
 		  const char *what, struct failure *failure)
 {

@@ -391,24 +391,34 @@ static int hear_hellos(struct cluster *cluster)
 		(const char *const *)cluster->rank.names, cluster->failure);
 }
 
-/* Address space around our own input for records of other ranks, and the input
- * itself. */
+/* Reserve address space around our own input for records of other ranks, or for
+ * their inputs: then our own has a place of whole pages among these. */
+static void reserve_space(struct cluster *cluster)
+{
+	struct input *input = &cluster->input;
+	bool is_by_reference = cluster_is_by_reference(cluster);
+
+	input->exclusive_tail = is_by_reference;
+	for (unsigned i = 0; i < cluster->rank.node_count; i++) {
+		uint64_t slots = is_by_reference
+					 ? cluster_input_slots(cluster, i)
+					 : cluster->hellos[i].record_count;
+		uint64_t bytes = slots * cluster->sort_config->shape.size;
+
+		if (i < cluster->rank.rank)
+			input->reserved_before_bytes += bytes;
+		else if (i > cluster->rank.rank || is_by_reference)
+			input->reserved_after_bytes += bytes;
+	}
+}
+
 static int map_input(struct cluster *cluster)
 {
-	uint32_t record_size = cluster->sort_config->shape.size;
-	struct input *input = &cluster->input;
 	int error;
 
-	if (cluster_is_by_reference(cluster)) {
-		cluster_reserve_inputs(cluster);
-	} else {
-		input->reserved_before_bytes =
-			cluster->agreement.lower_count * record_size;
-		input->reserved_after_bytes =
-			cluster->agreement.higher_count * record_size;
-	}
-	error = input_map(input, cluster->failure);
-	cluster->source = input_source(input);
+	reserve_space(cluster);
+	error = input_map(&cluster->input, cluster->failure);
+	cluster->source = input_source(&cluster->input);
 	return error;
 }
 

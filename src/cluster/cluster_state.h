@@ -365,9 +365,7 @@ static inline uint32_t cluster_unit_bytes(const struct cluster *cluster)
 /* Fill the hello's words about our input, if other ranks on this machine can
  * map it. */
 void cluster_offer_input(struct cluster *cluster, struct cluster_hello *hello);
-/* Reserve space around our own input for those of all other ranks. */
-void cluster_reserve_inputs(struct cluster *cluster);
-/* Slots that a rank's input takes in this space. */
+/* Slots that a rank's input takes in the range of all inputs. */
 uint64_t cluster_input_slots(const struct cluster *cluster, unsigned node);
 /* Map those inputs that we want something of; their sources have first_slot. */
 int cluster_map_inputs(struct cluster *cluster, struct failure *failure);

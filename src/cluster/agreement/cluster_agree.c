@@ -572,10 +572,6 @@ int cluster_agree(struct cluster_agreement *agreement,
 		if (error)
 			return error;
 		agreement->whole_count += hellos[i].record_count;
-		if (i < own)
-			agreement->lower_count += hellos[i].record_count;
-		if (i > own)
-			agreement->higher_count += hellos[i].record_count;
 	}
 	widening = widening_of(&hellos[own]);
 	if (widening.bytes > 0 && node_count == 1)

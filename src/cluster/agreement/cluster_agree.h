@@ -122,8 +122,6 @@ struct cluster_agreement {
 	uint32_t static_buckets; /* a multiple of the number of nodes */
 	uint32_t sampled_splitters;
 	uint64_t whole_count; /* records of all ranks */
-	uint64_t lower_count; /* of the ranks below */
-	uint64_t higher_count;
 };
 
 /*
