@@ -146,10 +146,10 @@ static int hear(struct prober *prober, unsigned rank, enum kind kind,
 	return 0;
 }
 
-/* Ask until it is answered; the answer's payload is then in room. */
+/* Ask until it is answered; the answer's payload is then in room.  Returns how
+ * often the question was sent again, or -errno. */
 static int ask(struct prober *prober, unsigned rank, enum kind kind,
-	       uint32_t payload_bytes, uint32_t *repeats,
-	       struct failure *failure)
+	       uint32_t payload_bytes, struct failure *failure)
 {
 	uint64_t give_up_ns = clock_now_ns() + prober->probe->deadline_ns;
 	size_t bytes;
@@ -158,16 +158,14 @@ static int ask(struct prober *prober, unsigned rank, enum kind kind,
 	memset(prober->batch + HEADER_BYTES, 0, payload_bytes);
 	bytes = seal(prober, kind, rank, prober->serial, prober->batch,
 		     payload_bytes);
-	for (unsigned tries = 0;; tries++) {
+	for (int repeats = 0;; repeats++) {
 		int found;
 
 		send_one(prober, rank, bytes);
 		found = hear(prober, rank, kind, clock_now_ns() + ASK_NS,
 			     failure);
-		if (found) {
-			*repeats += tries;
-			return MIN(found, 0);
-		}
+		if (found)
+			return found < 0 ? found : repeats;
 		if (clock_now_ns() > give_up_ns)
 			return peer_failed(prober, rank, failure,
 					   "does not answer");
@@ -177,23 +175,18 @@ static int ask(struct prober *prober, unsigned rank, enum kind kind,
 static int ping(struct prober *prober, unsigned rank,
 		struct network_figures *figures, struct failure *failure)
 {
-	for (unsigned i = 0; i < prober->probe->rounds; i++) {
-		uint64_t begin_ns;
-		uint32_t repeats;
-		int error;
+	for (unsigned i = 0; i < prober->probe->rounds;) {
+		uint64_t begin_ns = clock_now_ns();
+		int repeats = ask(prober, rank, PING, prober->probe->ping_bytes,
+				  failure);
 
+		if (repeats < 0)
+			return repeats;
+		figures->round_trip_ns[i] = clock_now_ns() - begin_ns;
+		figures->lost_pings += (uint32_t)repeats;
 		/* The time of a query that was lost is not a sample. */
-		do {
-			repeats = 0;
-			begin_ns = clock_now_ns();
-			error = ask(prober, rank, PING,
-				    prober->probe->ping_bytes, &repeats,
-				    failure);
-			figures->round_trip_ns[i] = clock_now_ns() - begin_ns;
-			figures->lost_pings += repeats;
-		} while (error == 0 && repeats > 0);
-		if (error)
-			return error;
+		if (repeats == 0)
+			i++;
 	}
 	return 0;
 }
@@ -234,14 +227,15 @@ static int ask_count(struct prober *prober, unsigned rank,
 {
 	const uint8_t *answer = prober->room + HEADER_BYTES;
 	uint64_t serial = prober->serial;
-	uint32_t repeats = 0;
-	int error = ask(prober, rank, COUNT, ASK_BYTES, &repeats, failure);
+	int repeats = ask(prober, rank, COUNT, ASK_BYTES, failure);
 
-	if (error == 0 && load_le64(answer) == serial) {
+	if (repeats < 0)
+		return repeats;
+	if (load_le64(answer) == serial) {
 		arrival->bytes = load_le64(answer + 8);
 		arrival->ns = load_le64(answer + 16);
 	}
-	return error;
+	return 0;
 }
 
 static int stream(struct prober *prober, unsigned rank,
@@ -333,22 +327,19 @@ static int tcp_stream(struct prober *prober, unsigned rank,
 static int ask_rank(struct prober *prober, unsigned rank,
 		    struct network_figures *figures, struct failure *failure)
 {
-	uint32_t repeats = 0;
 	/* The first round trip is no sample: the other rank may not have
 	 * started. */
-	int error = ask(prober, rank, PING, prober->probe->ping_bytes, &repeats,
-			failure);
+	int ret = ask(prober, rank, PING, prober->probe->ping_bytes, failure);
 
-	if (error == 0)
-		error = ping(prober, rank, figures, failure);
-	if (error == 0 && prober->probe->stream_bytes > 0) {
-		error = stream(prober, rank, figures, failure);
-		if (error == 0)
-			error = tcp_stream(prober, rank, figures, failure);
-	}
-	if (error == 0)
-		error = ask(prober, rank, END, ASK_BYTES, &repeats, failure);
-	return error;
+	if (ret >= 0)
+		ret = ping(prober, rank, figures, failure);
+	if (ret == 0 && prober->probe->stream_bytes > 0)
+		ret = stream(prober, rank, figures, failure);
+	if (ret == 0 && prober->probe->stream_bytes > 0)
+		ret = tcp_stream(prober, rank, figures, failure);
+	if (ret == 0)
+		ret = ask(prober, rank, END, ASK_BYTES, failure);
+	return MIN(ret, 0);
 }
 
 /* --- other ranks: replies ------------------------------------------------- */
