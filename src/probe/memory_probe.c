@@ -177,11 +177,6 @@ uint64_t memory_probe_accesses(const struct memory_probe *probe)
 	return MAX(1, probe->round_bytes / probe->block_bytes);
 }
 
-uint64_t memory_probe_moved_bytes(const struct memory_probe *probe)
-{
-	return memory_probe_accesses(probe) * probe->block_bytes;
-}
-
 static int first_error(const struct worker *workers, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)

@@ -64,8 +64,7 @@ struct memory_figures {
 	uint64_t bytes_on[TOPOLOGY_NODES_MAX];
 };
 
-/* What one round of one thread moves, and in how many accesses. */
-uint64_t memory_probe_moved_bytes(const struct memory_probe *probe);
+/* How many blocks one round of one thread moves. */
 uint64_t memory_probe_accesses(const struct memory_probe *probe);
 
 /*

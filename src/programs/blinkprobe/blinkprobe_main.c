@@ -117,7 +117,7 @@ struct options {
 	struct network_probe network;
 	struct noise_probe noise;
 	struct run_probe run;
-	uint64_t rounds; /* 0: as many as the probe takes unless told */
+	unsigned rounds;
 	uint64_t bytes, block_bytes;
 };
 
@@ -154,15 +154,6 @@ static const char *const patterns[] = { "read",	  "write",	  "copy",
 
 /* --- the command line ----------------------------------------------------- */
 
-#define ROUNDS_ENTRY                                                           \
-	{                                                                      \
-		OPTION_ROUNDS, "rounds", 0, OPTIONS_VALUE, "N"                 \
-	}
-#define BYTES_ENTRY                                                            \
-	{                                                                      \
-		OPTION_BYTES, "bytes", 0, OPTIONS_VALUE, "SIZE"                \
-	}
-
 static const struct options_entry no_entries[] = { OPTIONS_COMMON };
 
 static const struct options_entry memory_entries[] = {
@@ -172,8 +163,8 @@ static const struct options_entry memory_entries[] = {
 	{ OPTION_THREADS, "threads", 0, OPTIONS_VALUE, "N" },
 	{ OPTION_CPU_NODE, "cpu-node", 0, OPTIONS_VALUE, "N" },
 	{ OPTION_MEMORY_NODE, "memory-node", 0, OPTIONS_VALUE, "N" },
-	BYTES_ENTRY,
-	ROUNDS_ENTRY,
+	{ OPTION_BYTES, "bytes", 0, OPTIONS_VALUE, "SIZE" },
+	{ OPTION_ROUNDS, "rounds", 0, OPTIONS_VALUE, "N" },
 	OPTIONS_COMMON,
 };
 
@@ -181,13 +172,15 @@ static const struct options_entry codec_entries[] = {
 	{ OPTION_CODEC, "codec", 0, OPTIONS_VALUE, "CODEC" },
 	{ OPTION_BINARY, "binary", 0, OPTIONS_FLAG, NULL },
 	{ OPTION_BLOCK, "block", 0, OPTIONS_VALUE, "SIZE" },
-	BYTES_ENTRY,
-	ROUNDS_ENTRY,
+	{ OPTION_BYTES, "bytes", 0, OPTIONS_VALUE, "SIZE" },
+	{ OPTION_ROUNDS, "rounds", 0, OPTIONS_VALUE, "N" },
 	OPTIONS_COMMON,
 };
 
-static const struct options_entry spawn_entries[] = { ROUNDS_ENTRY,
-						      OPTIONS_COMMON };
+static const struct options_entry spawn_entries[] = {
+	{ OPTION_ROUNDS, "rounds", 0, OPTIONS_VALUE, "N" },
+	OPTIONS_COMMON,
+};
 
 static const struct options_entry run_entries[] = {
 	{ OPTION_COUNT, "count", 0, OPTIONS_VALUE, "EVENT,..." },
@@ -207,8 +200,8 @@ static const struct options_entry network_entries[] = {
 	{ OPTION_RANK, "rank", 0, OPTIONS_VALUE, "R" },
 	{ OPTION_KEY_FILE, "key-file", 0, OPTIONS_FILE, "FILE" },
 	{ OPTION_JOB, "job", 0, OPTIONS_VALUE, "NAME" },
-	BYTES_ENTRY,
-	ROUNDS_ENTRY,
+	{ OPTION_BYTES, "bytes", 0, OPTIONS_VALUE, "SIZE" },
+	{ OPTION_ROUNDS, "rounds", 0, OPTIONS_VALUE, "N" },
 	OPTIONS_COMMON,
 };
 
@@ -360,7 +353,7 @@ static int complete_memory_probe(struct options *options,
 	if (memory->area_bytes < 2 * memory->block_bytes)
 		return failure_set(failure, EXIT_USAGE, "--area", 0,
 				   "smaller than two blocks");
-	memory->rounds = (unsigned)(options->rounds ? options->rounds : 7);
+	memory->rounds = options->rounds;
 	memory->round_bytes =
 		chases ? (uint64_t)CHASE_LINES * MEMORY_PROBE_LINE_BYTES
 		       : ROUND_BYTES_DEFAULT;
@@ -457,7 +450,8 @@ static int probe_memory(struct options *options, struct failure *failure)
 	json_number("area_bytes", memory->area_bytes);
 	json_number("block_bytes", memory->block_bytes);
 	json_number("threads", memory->threads);
-	json_number("thread_bytes", memory_probe_moved_bytes(memory));
+	json_number("thread_bytes",
+		    memory_probe_accesses(memory) * memory->block_bytes);
 	json_number("thread_accesses", memory_probe_accesses(memory));
 	json_known("cpu_node", memory->cpu_node >= 0, memory->cpu_node);
 	json_known("memory_node", memory->memory_node >= 0,
@@ -483,7 +477,7 @@ static int complete_codec_probe(struct options *options,
 			       ? options->bytes
 			       : STREAM_BYTES_DEFAULT;
 	codec->binary = options_given(&options->reader, OPTION_BINARY);
-	codec->rounds = (unsigned)(options->rounds ? options->rounds : 7);
+	codec->rounds = options->rounds;
 	return 0;
 }
 
@@ -527,7 +521,7 @@ static int probe_spawn(struct options *options, struct failure *failure)
 	static char self[] = "/proc/self/exe", nothing[] = "nothing";
 	static char *own[] = { self, nothing, NULL };
 	static uint64_t *samples_ns;
-	unsigned rounds = (unsigned)(options->rounds ? options->rounds : 1000);
+	unsigned rounds = options->rounds;
 	char **program = options->reader.operands;
 	char **command = program[0] ? program : own;
 	int error;
@@ -544,8 +538,7 @@ static int probe_spawn(struct options *options, struct failure *failure)
 
 static uint64_t time_ns(struct timeval time)
 {
-	return (uint64_t)time.tv_sec * 1000000000u +
-	       (uint64_t)time.tv_usec * 1000u;
+	return (uint64_t)time.tv_sec * NS_PER_S + (uint64_t)time.tv_usec * 1000;
 }
 
 static void print_known(const char *key, uint64_t number)
@@ -633,12 +626,12 @@ static int probe_run(struct options *options, struct failure *failure)
 	return 0;
 }
 
-static void print_peer(const struct rank *ranks, unsigned rank,
-		       const struct network_figures *figures, uint64_t rounds)
+static void print_peer(const struct network_probe *network, unsigned rank,
+		       const struct network_figures *figures)
 {
 	json_open(NULL, '{');
 	json_number("rank", rank);
-	json_text("host", ranks->names[rank]);
+	json_text("host", network->rank->names[rank]);
 	json_number("lost_pings", figures->lost_pings);
 	json_number("payload_bytes", figures->payload_bytes);
 	json_number("arrived_bytes", figures->udp.bytes);
@@ -648,20 +641,15 @@ static void print_peer(const struct rank *ranks, unsigned rank,
 	json_known("tcp_arrived_ns", figures->tcp.ns > 0, figures->tcp.ns);
 	json_text("tcp_why",
 		  figures->tcp_error ? strerror(-figures->tcp_error) : NULL);
-	print_numbers("round_trip_ns", figures->round_trip_ns, rounds);
+	print_numbers("round_trip_ns", figures->round_trip_ns, network->rounds);
 	json_close('}');
 }
 
-/* The network probe of a job whose ranks are known. */
-static int run_network(const struct network_probe *network, struct rank *ranks,
-		       struct network_figures *figures, struct failure *failure)
+static void print_network(const struct network_probe *network,
+			  const struct network_figures *figures)
 {
-	int error = rank_learn_secret(ranks, network->deadline_ns, failure);
+	const struct rank *ranks = network->rank;
 
-	if (error == 0)
-		error = network_probe_run(network, figures, failure);
-	if (error)
-		return error;
 	print_head("network");
 	json_number("rank", ranks->rank);
 	json_number("nodes", ranks->node_count);
@@ -669,9 +657,8 @@ static int run_network(const struct network_probe *network, struct rank *ranks,
 	json_number("stream_bytes", network->stream_bytes);
 	json_open("peers", '[');
 	for (unsigned i = 1; ranks->rank == 0 && i < ranks->node_count; i++)
-		print_peer(ranks, i, &figures[i], network->rounds);
+		print_peer(network, i, &figures[i]);
 	json_close(']');
-	return 0;
 }
 
 static int probe_network(struct options *options, struct failure *failure)
@@ -690,20 +677,24 @@ static int probe_network(struct options *options, struct failure *failure)
 	int error;
 
 	stdout_reserve();
-	network->rounds = (unsigned)(options->rounds ? options->rounds : 200);
+	network->rank = &ranks;
+	network->rounds = options->rounds;
 	network->stream_bytes = options_given(reader, OPTION_BYTES)
 					? options->bytes
 					: STREAM_BYTES_DEFAULT;
 	error = rank_find(&ranks, &wanted, failure);
 	if (error)
 		return error;
-	network->rank = &ranks;
 	for (unsigned i = 1; ranks.rank == 0 && i < ranks.node_count; i++)
 		figures[i].round_trip_ns = take_samples(network->rounds);
-	error = run_network(network, &ranks, figures, failure);
+	error = rank_learn_secret(&ranks, network->deadline_ns, failure);
 	if (error == 0)
-		rank_free(&ranks);
-	return error;
+		error = network_probe_run(network, figures, failure);
+	if (error)
+		return error;
+	print_network(network, figures);
+	rank_free(&ranks);
+	return 0;
 }
 
 /* What a counter has counted between two readings of it. */
@@ -785,28 +776,23 @@ struct probe {
 	const struct options_entry *entries;
 	unsigned entry_count;
 	bool takes_words; /* a program and its arguments */
+	unsigned rounds;  /* unless --rounds says otherwise; 0: it cannot */
 };
 
 static const struct probe probes[] = {
 	{ "memory", probe_memory, memory_entries, ARRAY_LEN(memory_entries),
-	  false },
-	{ "codec", probe_codec, codec_entries, ARRAY_LEN(codec_entries),
-	  false },
-	{ "spawn", probe_spawn, spawn_entries, ARRAY_LEN(spawn_entries), true },
-	{ "run", probe_run, run_entries, ARRAY_LEN(run_entries), true },
+	  false, 7 },
+	{ "codec", probe_codec, codec_entries, ARRAY_LEN(codec_entries), false,
+	  7 },
+	{ "spawn", probe_spawn, spawn_entries, ARRAY_LEN(spawn_entries), true,
+	  1000 },
+	{ "run", probe_run, run_entries, ARRAY_LEN(run_entries), true, 0 },
 	{ "network", probe_network, network_entries, ARRAY_LEN(network_entries),
-	  false },
-	{ "noise", probe_noise, noise_entries, ARRAY_LEN(noise_entries),
-	  false },
-	{ "nothing", NULL, no_entries, ARRAY_LEN(no_entries), false },
+	  false, 200 },
+	{ "noise", probe_noise, noise_entries, ARRAY_LEN(noise_entries), false,
+	  0 },
+	{ "nothing", NULL, no_entries, ARRAY_LEN(no_entries), false, 0 },
 };
-
-/* The options before the probe's name, which are questions only. */
-static int read_name(struct options *options, struct failure *failure)
-{
-	options->reader.stops_at_operand = true;
-	return options_read(&options->reader, take_option, options, failure);
-}
 
 static const struct probe *find_probe(const char *name, struct failure *failure)
 {
@@ -832,6 +818,7 @@ static int read_options(struct options *options, const struct probe *probe,
 
 	options_begin(reader, probe->entries, probe->entry_count, words);
 	reader->stops_at_operand = probe->takes_words;
+	options->rounds = probe->rounds;
 	ret = options_read(reader, take_option, options, failure);
 	if (ret == 0 && reader->operand_count > 0 && !probe->takes_words)
 		return failure_set(failure, EXIT_USAGE, reader->operands[0], 0,
@@ -859,9 +846,11 @@ int main(int argc, char **argv)
 	int ret;
 
 	log_init("blinkprobe");
+	/* The options before the probe's name are questions only. */
 	options_begin(&options.reader, no_entries, ARRAY_LEN(no_entries),
 		      argv + (argc > 0));
-	ret = read_name(&options, &failure);
+	options.reader.stops_at_operand = true;
+	ret = options_read(&options.reader, take_option, &options, &failure);
 	words = options.reader.operands;
 	if (ret == 0 && words[0] && strcmp(words[0], "simulate") == 0)
 		return simulate_verb_run(words + 1);
