@@ -65,7 +65,6 @@ struct cluster_config {
 	/* Called on rank 0 with the progress of a sort beyond memory.  NULL:
 	 * this rank tells nothing, and rank 0 sees a total of 0 for it. */
 	cluster_progress_fn *progress;
-	void *progress_context;
 	/* Called once, when the rank is known and no file has been opened: the
 	 * caller may still change the paths in its configurations.  Returns 0,
 	 * or -errno with *failure filled.  NULL: nothing is to be changed. */

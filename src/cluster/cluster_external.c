@@ -483,7 +483,6 @@ static void configure(struct joint_sort *joint)
 		.exchange = cluster->exchange,
 		.rank = &cluster->rank,
 		.show = cluster->config->progress,
-		.context = cluster->config->progress_context,
 	};
 }
 

@@ -62,7 +62,7 @@ static void show(const struct cluster_progress *progress)
 
 		ranks[i] = read_message(bytes, byte_count);
 	}
-	progress->show(progress->context, ranks, count);
+	progress->show(ranks, count);
 }
 
 void cluster_progress_tell(struct cluster_progress *progress, uint64_t now_ns)

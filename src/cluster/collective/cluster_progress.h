@@ -18,8 +18,7 @@
 
 /* Called on rank 0, in its thread, with [rank_count].  A rank that has told
  * nothing yet has a total of 0. */
-typedef void cluster_progress_fn(void *context,
-				 const struct external_progress *ranks,
+typedef void cluster_progress_fn(const struct external_progress *ranks,
 				 unsigned rank_count);
 
 struct cluster_progress {
@@ -27,7 +26,6 @@ struct cluster_progress {
 	struct exchange *exchange;
 	const struct rank *rank;
 	cluster_progress_fn *show;
-	void *context;
 
 	uint64_t next_ns; /* tell no earlier */
 	/* What this rank tells.  Any worker writes it, by

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -70,7 +69,7 @@ static void draw(const char *text, uint64_t begin_ns, uint64_t now_ns)
 	}
 }
 
-void rank_report_progress(void *context, const struct external_progress *ranks,
+void rank_report_progress(const struct external_progress *ranks,
 			  unsigned rank_count)
 {
 	static struct progress_rate state;
@@ -81,7 +80,6 @@ void rank_report_progress(void *context, const struct external_progress *ranks,
 	struct format_line line = { .length = 0 };
 	uint64_t now_ns = clock_now_ns();
 
-	(void)context;
 	if (whole.told == 0)
 		return;
 	format_add(&line, "blinksort: ");
@@ -144,15 +142,14 @@ static struct cluster_pass add_up_ranks(const struct cluster_result *result,
 }
 
 static void print_pass(const struct cluster_result *result,
-		       enum external_pass pass)
+		       enum external_pass pass,
+		       const struct cluster_pass *whole, unsigned slowest)
 {
-	unsigned slowest;
-	const struct cluster_pass whole = add_up_ranks(result, pass, &slowest);
 	char who[16];
 
-	if (whole.ns == 0)
+	if (whole->ns == 0)
 		return;
-	print_row(external_pass_names[pass], "all", &whole);
+	print_row(external_pass_names[pass], "all", whole);
 	for (unsigned i = 0; i < result->node_count; i++) {
 		if (result->node_count > TABLE_RANKS_MAX && i != slowest)
 			continue;
@@ -161,39 +158,32 @@ static void print_pass(const struct cluster_result *result,
 	}
 }
 
-/* What stays in memory is read and written once. */
-static void print_times(const struct cluster_result *result,
-			uint32_t record_size)
-{
-	uint64_t input_bytes = 0, read_bytes = 0, written_bytes = 0;
-	unsigned slowest;
-
-	for (unsigned i = 0; i < result->node_count; i++)
-		input_bytes += result->reports[i].figures[CLUSTER_RECORDS_IN] *
-			       record_size;
-	for (unsigned p = 0; p < EXTERNAL_PASSES; p++) {
-		const struct cluster_pass whole =
-			add_up_ranks(result, (enum external_pass)p, &slowest);
-
-		read_bytes += whole.read_bytes;
-		written_bytes += whole.written_bytes;
-	}
-	fprintf(stderr,
-		"the input was read %.2f times, and written %.2f times\n",
-		(double)read_bytes / (double)MAX(1, input_bytes),
-		(double)written_bytes / (double)MAX(1, input_bytes));
-}
-
 void rank_report_table(const struct cluster_result *result,
 		       uint32_t record_size)
 {
+	uint64_t input_bytes = 0, read_bytes = 0, written_bytes = 0;
+
 	if (result->sort.place == SORT_IN_MEMORY || result->rank != 0)
 		return;
 	fprintf(stderr, ROW_FORMAT, "pass", "of", "time", "predicted", "read",
 		"written", "sent", "received", "limit");
-	for (unsigned p = 0; p < EXTERNAL_PASSES; p++)
-		print_pass(result, (enum external_pass)p);
-	print_times(result, record_size);
+	for (unsigned p = 0; p < EXTERNAL_PASSES; p++) {
+		unsigned slowest;
+		const struct cluster_pass whole =
+			add_up_ranks(result, (enum external_pass)p, &slowest);
+
+		print_pass(result, (enum external_pass)p, &whole, slowest);
+		read_bytes += whole.read_bytes;
+		written_bytes += whole.written_bytes;
+	}
+	/* What stays in memory is read and written once. */
+	for (unsigned i = 0; i < result->node_count; i++)
+		input_bytes += result->reports[i].figures[CLUSTER_RECORDS_IN] *
+			       record_size;
+	fprintf(stderr,
+		"the input was read %.2f times, and written %.2f times\n",
+		(double)read_bytes / (double)MAX(1, input_bytes),
+		(double)written_bytes / (double)MAX(1, input_bytes));
 }
 
 /* --- JSON ------------------------------------------------------------------
@@ -226,11 +216,10 @@ void rank_report_json(const struct cluster_result *result, unsigned rank)
 
 int rank_report_failure(const struct failure *failure)
 {
-	const struct timespec pause = { .tv_sec = 2 };
 	struct rank_launch launch;
 
 	if (failure->status == EXIT_USAGE && rank_find_launch(&launch) &&
 	    launch.rank > 0 && !launch.is_blinkd)
-		nanosleep(&pause, NULL);
+		sleep(2);
 	return log_failure(failure);
 }

@@ -7,11 +7,10 @@
 
 #include "cluster/cluster.h"
 
-/* A cluster_progress_fn that needs no context: a line on the terminal, over its
- * last one; or, for a job of blinkd's, a line that ends with a carriage
- * return, of which blinksh shows the last one.  progress_remove() removes it.
- */
-void rank_report_progress(void *context, const struct external_progress *ranks,
+/* A cluster_progress_fn: a line on the terminal, over its last one; or, for a
+ * job of blinkd's, a line that ends with a carriage return, of which blinksh
+ * shows the last one.  progress_remove() removes it. */
+void rank_report_progress(const struct external_progress *ranks,
 			  unsigned rank_count);
 
 /* On standard error: passes, of all ranks together and of each, and how many
