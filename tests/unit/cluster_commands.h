@@ -91,18 +91,13 @@ static void read_options(struct options *options, char **command)
 {
 	struct failure failure;
 
-	*options = (struct options){
-		.config.shape.size = RECORD_SIZE_DEFAULT,
-	};
-	cluster_options_init(&options->cluster);
+	*options = (struct options){ 0 };
+	options_init(options);
 	options_begin(&options->reader, entries, ARRAY_LEN(entries), command);
 	if (options_read(&options->reader, take_option, options, &failure) !=
 		    0 ||
 	    complete_options(options, &failure) < 0)
 		fail_msg("%s: %s", failure.what, failure.why);
-	options->cluster.config.external = &options->external.config;
-	options->cluster.config.take_rank = take_rank;
-	options->cluster.config.rank_context = options;
 }
 
 static void command_rank(unsigned rank, const char *given)

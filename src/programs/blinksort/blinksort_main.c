@@ -107,7 +107,6 @@ struct options {
 	struct output_options outputs;
 	unsigned memory_percent; /* of what there is; 0: --memory is bytes */
 	char memory_option[sizeof("--memory=100%")];
-	bool tells_progress;
 	struct external_options external;
 	struct external_result external_result;
 	struct external_explanation explanation;
@@ -271,18 +270,11 @@ static int check_cluster(struct options *options, struct failure *failure)
 	return options_check(reader, rules, ARRAY_LEN(rules), failure);
 }
 
-static int check_input(const struct options *options, const char *path,
-		       struct failure *failure)
-{
-	if (pipe_is_word(path) && options->cluster.kind == CLUSTER_NONE)
-		return 0;
-	return options_check_operand(path, "a regular file", failure);
-}
-
 static int set_inputs(struct options *options, struct failure *failure)
 {
 	const struct options_reader *reader = &options->reader;
 	struct sorter_config *config = &options->config;
+	bool is_rank = options->cluster.kind != CLUSTER_NONE;
 	int ret = 0;
 
 	if (reader->operand_count == 0)
@@ -299,7 +291,9 @@ static int set_inputs(struct options *options, struct failure *failure)
 	config->input_paths = (const char *const *)reader->operands;
 	config->input_count = reader->operand_count;
 	for (unsigned i = 0; ret == 0 && i < config->input_count; i++)
-		ret = check_input(options, config->input_paths[i], failure);
+		if (is_rank || !pipe_is_word(config->input_paths[i]))
+			ret = options_check_operand(config->input_paths[i],
+						    "a regular file", failure);
 	return ret;
 }
 
@@ -386,7 +380,6 @@ static int complete_options(struct options *options, struct failure *failure)
 		options_given(reader, CLUSTER_OPTION_GATHER);
 	options->external.config.merges_inputs =
 		options_given(reader, OPTION_MERGE);
-	options->tells_progress = options_given(reader, OPTION_PROGRESS);
 	config->sync = options_given(reader, OPTION_SYNC);
 	config->checksum = options_given(reader, OPTION_CHECKSUM);
 	config->counts_nodes = options_given(reader, OPTION_JSON);
@@ -434,14 +427,13 @@ static int sort_beyond_memory(struct options *options,
 	int error;
 
 	result->place = SORT_BEYOND_MEMORY;
-	external->sort = &options->config;
 	external->in_memory_bytes = result->memory_bytes;
-	external->answer = external_report_answer;
 	external_options_complete(
 		&options->external,
 		output_options_neighbour(&options->config,
 					 options->streams.is_output));
-	if (options->tells_progress && isatty(STDERR_FILENO))
+	if (options_given(&options->reader, OPTION_PROGRESS) &&
+	    isatty(STDERR_FILENO))
 		external->progress = external_report_progress;
 	external_options_warn(&options->external, explains);
 	if (explains)
@@ -457,15 +449,13 @@ static int sort_beyond_memory(struct options *options,
 static int suppose(struct options *options, struct sorter_result *result,
 		   struct failure *failure)
 {
-	struct external_config *external = &options->external.config;
 	int error;
 
-	external->sort = &options->config;
 	if (options_given(&options->reader, CLUSTER_OPTION_ROLES))
 		options->suppose.choice.roles = &options->cluster.config.roles;
-	error = suppose_options_explain(&options->suppose, external,
-					&options->in_memory,
-					&options->explanation, failure);
+	error = suppose_options_explain(
+		&options->suppose, &options->external.config,
+		&options->in_memory, &options->explanation, failure);
 	*result = options->in_memory.result;
 	return error;
 }
@@ -629,14 +619,11 @@ static int sort_together(struct options *options, struct mpi_report *mpi,
 	static struct cluster_result result;
 	struct cluster_config *cluster = &options->cluster.config;
 	bool json = options_given(&options->reader, OPTION_JSON);
+	bool tells_progress = options_given(&options->reader, OPTION_PROGRESS);
 	int error;
 
-	options->external.config.answer = external_report_answer;
-	cluster->external = &options->external.config;
-	cluster->take_rank = take_rank;
-	cluster->rank_context = options;
-	cluster->predicts = options->tells_progress || json;
-	if (options->tells_progress)
+	cluster->predicts = tells_progress || json;
+	if (tells_progress)
 		cluster->progress = rank_report_progress;
 	error = cluster_run(&options->config, cluster, &result, failure);
 	progress_remove();
@@ -645,7 +632,7 @@ static int sort_together(struct options *options, struct mpi_report *mpi,
 			   : rank_report_failure(failure);
 	if (mpi)
 		mpi_link_end(EXIT_DONE, mpi);
-	if (options->tells_progress)
+	if (tells_progress)
 		rank_report_table(&result, sorter_input_size(&options->config));
 	sort_report_cluster(&options->config, &result, mpi, json);
 	return stdout_finish();
@@ -735,14 +722,26 @@ static void hint_at_cluster(const struct options *options)
 		  launch.node_count);
 }
 
+/* What holds unless an option says otherwise, and what parts of the options
+ * need of each other.  *options is zeroed. */
+static void options_init(struct options *options)
+{
+	struct cluster_config *cluster = &options->cluster.config;
+
+	options->config.shape.size = RECORD_SIZE_DEFAULT;
+	options->config.memory_option = "--memory";
+	options->external.config.sort = &options->config;
+	options->external.config.answer = external_report_answer;
+	cluster->schedule.kind = EXCHANGE_AUTO;
+	cluster->deadline_ns = 5 * NS_PER_S;
+	cluster->external = &options->external.config;
+	cluster->take_rank = take_rank;
+	cluster->rank_context = options;
+}
+
 int main(int argc, char **argv)
 {
-	static struct options options = {
-		.config = {
-			.shape.size = RECORD_SIZE_DEFAULT,
-			.memory_option = "--memory",
-		},
-	};
+	static struct options options;
 	struct failure failure = { .status = EXIT_DONE };
 	int ret;
 
@@ -757,7 +756,7 @@ int main(int argc, char **argv)
 	}
 	/* Reading the options reorders them. */
 	memcpy(options.words, argv, (size_t)argc * sizeof(*argv));
-	cluster_options_init(&options.cluster);
+	options_init(&options);
 	options_begin(&options.reader, entries, ARRAY_LEN(entries),
 		      argv + (argc > 0));
 	options.reader.hints = blinksort_hints;

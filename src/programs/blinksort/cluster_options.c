@@ -14,7 +14,6 @@
 #include "programs/blinksort/roles_options.h"
 
 #define DEADLINE_SECONDS_MAX 86400
-#define DEADLINE_NS_DEFAULT ((uint64_t)5 * 1000000000)
 
 #define FIELD(name) OPTIONS_FIELD(struct cluster_config, name)
 static const struct options_row number_rows[] = {
@@ -28,12 +27,6 @@ static const struct options_row number_rows[] = {
 
 /* In the order of their enum. */
 static const char *const references[] = { "no", "yes", "auto" };
-
-void cluster_options_init(struct cluster_options *options)
-{
-	options->config.schedule.kind = EXCHANGE_AUTO;
-	options->config.deadline_ns = DEADLINE_NS_DEFAULT;
-}
 
 static int take_transport(struct options_reader *reader,
 			  struct cluster_options *options,

@@ -61,9 +61,6 @@ struct cluster_options {
 	struct cluster_config config;
 };
 
-/* Set what holds if no option says otherwise; *options is zeroed. */
-void cluster_options_init(struct cluster_options *options);
-
 /* Take the value of an option of the table above; of others, nothing.
  * --link-rate is stored in *link_rate, in bytes a second.  0 or -errno with
  * *failure filled. */
