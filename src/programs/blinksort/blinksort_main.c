@@ -449,15 +449,11 @@ static int sort_beyond_memory(struct options *options,
 static int suppose(struct options *options, struct sorter_result *result,
 		   struct failure *failure)
 {
-	int error;
-
 	if (options_given(&options->reader, CLUSTER_OPTION_ROLES))
 		options->suppose.choice.roles = &options->cluster.config.roles;
-	error = suppose_options_explain(
-		&options->suppose, &options->external.config,
+	return suppose_options_explain(
+		&options->suppose, &options->external.config, result,
 		&options->in_memory, &options->explanation, failure);
-	*result = options->in_memory.result;
-	return error;
 }
 
 static int sort_files(struct options *options, struct sorter_result *result,
@@ -476,12 +472,9 @@ static int sort_files(struct options *options, struct sorter_result *result,
 		error = sorter_sort(sorter, failure);
 	else
 		options->in_memory = (struct memory_explanation){
-			.result = *result,
 			.rank_count = 1,
 			.whole_records = result->record_count,
-			.record_size = options->config.shape.size,
 			.header_bytes = options->config.header_bytes,
-			.rates = options->external.config.rates,
 		};
 	sorter_leave(sorter);
 	return error;
@@ -491,16 +484,17 @@ static int sort_files(struct options *options, struct sorter_result *result,
 static int explain(const struct options *options,
 		   const struct sorter_result *result)
 {
+	const struct external_config *external = &options->external.config;
 	bool is_external = result->place == SORT_BEYOND_MEMORY;
 	bool json = options_given(&options->reader, OPTION_JSON);
 	int status;
 
 	if (is_external)
-		explain_report_external(&options->external.config,
-					&options->explanation,
+		explain_report_external(external, &options->explanation,
 					&options->suppose.choice, result, json);
 	else
-		explain_report_memory(&options->in_memory, json);
+		explain_report_memory(external, &options->in_memory, result,
+				      json);
 	status = stdout_finish();
 	if (status == EXIT_DONE && is_external)
 		status = options->explanation.refusal.status;

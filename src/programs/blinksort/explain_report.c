@@ -342,12 +342,12 @@ static void print_exchange(const struct memory_forecast *forecast)
 		       forecast->compresses ? "so" : "as they are");
 }
 
-static void print_memory(const struct memory_explanation *explanation)
+static void print_memory(const struct external_config *config,
+			 const struct memory_explanation *explanation,
+			 const struct sorter_result *result)
 {
-	const struct sorter_result *result = &explanation->result;
-
 	print_size(explanation->rank_count, explanation->whole_records,
-		   result->record_count, explanation->record_size,
+		   result->record_count, config->sort->shape.size,
 		   explanation->header_bytes);
 	printf("memory    %s suffice", FORMAT_SIZE(result->memory_bytes));
 	if (result->io != INPUT_AUTO)
@@ -355,10 +355,10 @@ static void print_memory(const struct memory_explanation *explanation)
 	puts(":\n          it is sorted in memory, without scratch files");
 	printf("threads   %u\n", result->threads);
 	print_limits(result->memory_source, result->threads_source);
-	if (explanation->rates.both > 0)
-		print_disk(&explanation->rates);
+	if (config->rates.both > 0)
+		print_disk(&config->rates);
 	if (explanation->rank_count > 1)
-		print_link(&explanation->rates);
+		print_link(&config->rates);
 	if (explanation->rank_count > 1 && explanation->forecast.has_exchange)
 		print_exchange(&explanation->forecast);
 	if (explanation->forecast.ns > 0)
@@ -394,10 +394,10 @@ static void print_exchange_json(const struct memory_forecast *forecast)
 	json_close('}');
 }
 
-static void print_memory_json(const struct memory_explanation *explanation)
+static void print_memory_json(const struct external_config *config,
+			      const struct memory_explanation *explanation,
+			      const struct sorter_result *result)
 {
-	const struct sorter_result *result = &explanation->result;
-
 	json_begin(PLAN_SCHEMA);
 	json_bool("fits", true);
 	json_number("records", result->record_count);
@@ -408,7 +408,7 @@ static void print_memory_json(const struct memory_explanation *explanation)
 	json_text("threads_source", result->threads_source);
 	json_number("ranks", explanation->rank_count);
 	json_number("whole_records", explanation->whole_records);
-	external_report_rates(&explanation->rates);
+	external_report_rates(&config->rates);
 	external_report_forecast(explanation->forecast.ns,
 				 explanation->forecast.passes, MEMORY_PASSES);
 	print_exchange_json(&explanation->forecast);
@@ -509,13 +509,14 @@ static void print_external_json(const struct external_config *config,
 
 /* --- either --------------------------------------------------------------- */
 
-void explain_report_memory(const struct memory_explanation *explanation,
-			   bool json)
+void explain_report_memory(const struct external_config *config,
+			   const struct memory_explanation *explanation,
+			   const struct sorter_result *result, bool json)
 {
 	if (json)
-		print_memory_json(explanation);
+		print_memory_json(config, explanation, result);
 	else
-		print_memory(explanation);
+		print_memory(config, explanation, result);
 }
 
 void explain_report_external(const struct external_config *config,

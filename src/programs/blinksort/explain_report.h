@@ -10,21 +10,19 @@
 
 /* A sort that fits into memory. */
 struct memory_explanation {
-	struct sorter_result result; /* of one rank */
-	unsigned rank_count;	     /* 1: one process sorts alone */
-	uint64_t whole_records;	     /* of all ranks */
-	uint32_t record_size;
-	uint64_t header_bytes;	     /* before the records of each input */
-	struct external_rates rates; /* as far as they were told */
+	unsigned rank_count;	/* 1: one process sorts alone */
+	uint64_t whole_records; /* of all ranks */
+	uint64_t header_bytes;	/* before the records of each input */
 	struct memory_forecast forecast;
 };
 
-/* Print the explanation as a text, or as one JSON document. */
-void explain_report_memory(const struct memory_explanation *explanation,
-			   bool json);
+/* Print the explanation as a text, or as one JSON document.  The result says
+ * what a sort in memory would take, of one rank. */
+void explain_report_memory(const struct external_config *config,
+			   const struct memory_explanation *explanation,
+			   const struct sorter_result *result, bool json);
 
-/* Print that of a sort beyond memory.  The result says what a sort in memory
- * would take. */
+/* Print that of a sort beyond memory. */
 void explain_report_external(const struct external_config *config,
 			     const struct external_explanation *explanation,
 			     const struct roles_choice *choice,

@@ -217,13 +217,6 @@ static uint64_t least_bytes(const struct suppose_options *suppose,
 	return in_memory_bytes(suppose, &request);
 }
 
-static const char *find_refusal(const struct external_request *request)
-{
-	if (request->ranks.rank_count > RANK_NODES_MAX)
-		return "it has at most " TEXT(RANK_NODES_MAX) " ranks";
-	return NULL;
-}
-
 /* The exchange of ranks with such links. */
 static void model_exchange(const struct suppose_options *suppose,
 			   uint64_t link_rate, struct exchange_model *model)
@@ -256,27 +249,29 @@ static struct sorter_result describe(const struct suppose_options *suppose,
 }
 
 static void forecast_memory(const struct suppose_options *suppose,
-			    enum codec_kind codec,
-			    struct memory_explanation *in_memory)
+			    const struct external_config *config,
+			    unsigned thread_count,
+			    struct memory_forecast *forecast)
 {
-	const struct external_rates *rates = &in_memory->rates;
+	const struct external_rates *rates = &config->rates;
 	struct memory_request memory = suppose->memory;
 	struct exchange_model exchange;
 
-	memory.codec = codec;
-	memory.record_size = in_memory->record_size;
-	memory.thread_count = in_memory->result.threads;
+	memory.codec = config->codec.kind;
+	memory.record_size = config->sort->shape.size;
+	memory.thread_count = thread_count;
 	memory.disk_read = rates->read;
 	memory.disk_write = rates->write;
 	if (rates->link > 0) {
 		model_exchange(suppose, rates->link, &exchange);
 		memory.exchange = &exchange;
 	}
-	memory_model_forecast(&in_memory->forecast, &memory);
+	memory_model_forecast(forecast, &memory);
 }
 
 int suppose_options_explain(struct suppose_options *suppose,
 			    const struct external_config *config,
+			    struct sorter_result *result,
 			    struct memory_explanation *in_memory,
 			    struct external_explanation *explanation,
 			    struct failure *failure)
@@ -285,12 +280,11 @@ int suppose_options_explain(struct suppose_options *suppose,
 	unsigned ranks = suppose->memory.rank_count;
 	uint64_t whole = suppose->memory.whole_records;
 	uint64_t count = DIV_ROUND_UP(whole, ranks);
-	uint32_t size = config->sort->shape.size;
 	struct external_config supposed = *config;
 	bool fits;
 	int error;
 
-	if (count > CLUSTER_INPUT_BYTES_MAX / size)
+	if (count > CLUSTER_INPUT_BYTES_MAX / config->sort->shape.size)
 		return failure_set(failure, EXIT_USAGE, "--suppose", 0,
 				   "more than 32 TiB for each rank");
 	if (ranks > 1) {
@@ -305,20 +299,19 @@ int suppose_options_explain(struct suppose_options *suppose,
 	/* A sort in memory may suffice where one in runs does not. */
 	fits = (!roles || roles->is_auto) &&
 	       fits_in_memory(suppose, config->sort, &explanation->request);
-	*in_memory = (struct memory_explanation){
-		.result = describe(suppose, &explanation->request),
-		.rank_count = ranks,
-		.whole_records = whole,
-		.record_size = size,
-		.rates = config->rates,
-	};
+	*result = describe(suppose, &explanation->request);
 	if (fits) {
-		forecast_memory(suppose, config->codec.kind, in_memory);
+		in_memory->rank_count = ranks;
+		in_memory->whole_records = whole;
+		forecast_memory(suppose, config, result->threads,
+				&in_memory->forecast);
 		return 0;
 	}
-	in_memory->result.place = SORT_BEYOND_MEMORY;
+	result->place = SORT_BEYOND_MEMORY;
 	explanation->whole_records = whole;
-	explanation->refused = find_refusal(&explanation->request);
+	if (ranks > RANK_NODES_MAX)
+		explanation->refused =
+			"it has at most " TEXT(RANK_NODES_MAX) " ranks";
 	if (error || !roles)
 		return error;
 	suppose->choice.whole_records = whole;

@@ -28,13 +28,14 @@ int suppose_options_take(struct options_reader *reader,
 			 struct failure *failure);
 
 /*
- * All options have been read: plan for the rank that has most.  The result in
- * *in_memory says what a sort in memory would take, and its place whether that
- * suffices; if so, it also has what is predicted, and if not, *explanation is
- * filled, and the choice of roles.  0 or -errno with *failure filled.
+ * All options have been read: plan for the rank that has most.  *result says
+ * what a sort in memory would take, and its place whether that suffices; if so,
+ * *in_memory is filled, and if not, *explanation, and the choice of roles.  0
+ * or -errno with *failure filled.
  */
 int suppose_options_explain(struct suppose_options *suppose,
 			    const struct external_config *config,
+			    struct sorter_result *result,
 			    struct memory_explanation *in_memory,
 			    struct external_explanation *explanation,
 			    struct failure *failure);
