@@ -52,7 +52,6 @@ typedef unsigned __int128 u128;
 struct options {
 	struct options_reader reader;
 	struct generator_kind kind;
-	bool checksum;
 	u128 first;
 	uint64_t thread_count; /* 0: one a CPU */
 	uint64_t record_count;
@@ -101,14 +100,14 @@ struct generation {
 	_Alignas(CACHE_PAIR_BYTES) _Atomic uint64_t next_block;
 };
 
-static void fill_block(struct generation *g, struct member *member,
-		       uint8_t *target, uint64_t first, size_t count)
+static void fill_block(struct generation *g, unsigned index, uint8_t *target,
+		       uint64_t first, size_t count)
 {
 	const struct options *options = g->options;
 
 	generator_fill(&options->kind, options->first + first, target, count);
 	if (g->checksum)
-		member->checksum +=
+		g->members[index].checksum +=
 			g->checksum(target, GENERATOR_RECORD_BYTES, count);
 }
 
@@ -123,7 +122,6 @@ static uint8_t *place(struct generation *g, unsigned index, uint64_t offset,
 /* False: the sink has failed. */
 static bool make_block(struct generation *g, unsigned index, uint64_t block)
 {
-	struct member *member = &g->members[index];
 	uint64_t first = block * g->block_records;
 	size_t count = MIN(g->block_records, g->options->record_count - first);
 	uint64_t offset = first * GENERATOR_RECORD_BYTES;
@@ -132,13 +130,13 @@ static bool make_block(struct generation *g, unsigned index, uint64_t block)
 	struct sink_slot *slot;
 
 	if (target) {
-		fill_block(g, member, target, first, count);
+		fill_block(g, index, target, first, count);
 		return true;
 	}
 	slot = sink_take(g->sink);
 	if (!slot)
 		return false;
-	fill_block(g, member, slot->data, first, count);
+	fill_block(g, index, slot->data, first, count);
 	slot->offset_bytes = offset;
 	slot->length_bytes = len_bytes;
 	sink_put(g->sink, slot);
@@ -261,15 +259,6 @@ static unsigned choose_thread_count(const struct generation *g,
 		       : count;
 }
 
-/* Standard output has no line of progress: the programs that read it use the
- * same terminal. */
-static void begin_progress(struct generation *g)
-{
-	progress_begin(&g->progress, g->options->to_stdout ? -1 : STDERR_FILENO,
-		       "blinkgen",
-		       g->options->record_count * GENERATOR_RECORD_BYTES);
-}
-
 static void cut_blocks(struct generation *g)
 {
 	g->block_bytes = g->block_records * GENERATOR_RECORD_BYTES;
@@ -297,7 +286,11 @@ static int run_threads(struct generation *g, u128 *checksum,
 				&topology, failure);
 	if (ret < 0)
 		return ret;
-	begin_progress(g);
+	/* Standard output has no line of progress: the programs that read it
+	 * use the same terminal. */
+	progress_begin(&g->progress, g->options->to_stdout ? -1 : STDERR_FILENO,
+		       "blinkgen",
+		       g->options->record_count * GENERATOR_RECORD_BYTES);
 	thread_pool_run_last(&pool, make_blocks, g);
 	progress_end();
 	for (unsigned i = 0; i < count; i++)
@@ -313,7 +306,7 @@ static int generate(const struct options *options, u128 *checksum,
 
 	g.options = options;
 	g.block_records = BLOCK_RECORDS;
-	if (options->checksum)
+	if (options_given(&options->reader, 'c'))
 		g.checksum = checksum_kernel(cpu_level_detect(),
 					     GENERATOR_RECORD_BYTES);
 	ret = open_sink(&g, failure);
@@ -388,7 +381,6 @@ static int complete_options(struct options *options, struct failure *failure)
 
 	options->kind.ascii = options_given(reader, 'a');
 	options->kind.skewed = options_given(reader, 's');
-	options->checksum = options_given(reader, 'c');
 	if (reader->operand_count < 2)
 		return failure_set(failure, EXIT_USAGE,
 				   operands[0] ? "FILE" : "COUNT", 0,
@@ -422,7 +414,7 @@ int main(int argc, char **argv)
 		return log_failure(&failure);
 	if (generate(&options, &checksum, &failure) < 0)
 		return log_failure(&failure);
-	if (options.checksum)
+	if (options_given(&options.reader, 'c'))
 		fprintf(stderr, "%s\n", FORMAT_U128_HEX(checksum));
 	return EXIT_DONE;
 }
