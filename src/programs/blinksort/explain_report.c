@@ -191,15 +191,6 @@ static void print_scratch(const struct external_config *config,
 	}
 }
 
-static void print_unmeasured(const struct failure *reason)
-{
-	char text[FAILURE_TEXT_BYTES];
-
-	printf("disk      its rates could not be measured: %s; "
-	       "--disk-rates can tell them\n",
-	       describe_failure(reason, text));
-}
-
 static void print_link(const struct external_rates *rates)
 {
 	if (rates->link == 0)
@@ -298,14 +289,16 @@ static void print_external(const struct external_config *config,
 			   const struct roles_choice *choice,
 			   const struct sorter_result *result)
 {
-	char refusal[FAILURE_TEXT_BYTES];
+	char why[FAILURE_TEXT_BYTES];
 
 	print_plan(config, explanation);
 	print_in_memory(result);
 	if (explanation->plan.way == EXTERNAL_BY_RUNS)
 		print_scratch(config, explanation);
 	if (explanation->rates.both == 0) {
-		print_unmeasured(&explanation->unmeasured);
+		printf("disk      its rates could not be measured: %s; "
+		       "--disk-rates can tell them\n",
+		       describe_failure(&explanation->unmeasured, why));
 	} else {
 		print_disk(&explanation->rates);
 		if (explanation->request.ranks.rank_count > 1)
@@ -320,7 +313,7 @@ static void print_external(const struct external_config *config,
 		       explanation->refused);
 	if (explanation->refusal.status != EXIT_DONE)
 		printf("refused   %s\n",
-		       describe_failure(&explanation->refusal, refusal));
+		       describe_failure(&explanation->refusal, why));
 }
 
 /* What the exchange would take, by each schedule. */

@@ -35,7 +35,6 @@ int mpi_link_begin(char **words, struct cluster_config *config,
 	config->rank.given = mpi_world_ranks(world);
 	config->open_exchange = open_exchange;
 	config->exchange_context = world;
-	report->library = mpi_library();
 	report->init_ns = mpi_world_init_ns(world);
 	return 0;
 }

@@ -11,7 +11,6 @@
 
 /* What a run has to tell of MPI. */
 struct mpi_report {
-	const char *library;
 	uint64_t init_ns, finalize_ns;
 };
 

@@ -1,4 +1,4 @@
-/* rank_report.c - prints a rank's progress, its failure and its passes */
+/* rank_report.c - prints the ranks' progress and their passes, and a failure */
 #include "programs/blinksort/rank_report.h"
 
 #include <stdio.h>
@@ -8,7 +8,6 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/format.h"
-#include "base/json.h"
 #include "base/log.h"
 #include "base/progress.h"
 
@@ -186,33 +185,8 @@ void rank_report_table(const struct cluster_result *result,
 		(double)written_bytes / (double)MAX(1, input_bytes));
 }
 
-/* --- JSON ------------------------------------------------------------------
+/* --- a failure -------------------------------------------------------------
  */
-
-void rank_report_json(const struct cluster_result *result, unsigned rank)
-{
-	if (result->sort.place == SORT_IN_MEMORY) {
-		json_null("passes");
-		return;
-	}
-	json_open("passes", '[');
-	for (unsigned p = 0; p < EXTERNAL_PASSES; p++) {
-		const struct cluster_pass *row = &result->passes.of[rank][p];
-
-		json_open(NULL, '{');
-		json_text("pass", external_pass_names[p]);
-		json_number("ns", row->ns);
-		json_known("predicted_ns", row->predicted_ns > 0,
-			   row->predicted_ns);
-		json_number("read_bytes", row->read_bytes);
-		json_number("written_bytes", row->written_bytes);
-		json_number("sent_bytes", row->sent_bytes);
-		json_number("received_bytes", row->received_bytes);
-		json_text("limit", external_limit_names[row->limit]);
-		json_close('}');
-	}
-	json_close(']');
-}
 
 int rank_report_failure(const struct failure *failure)
 {

@@ -19,9 +19,6 @@ void rank_report_progress(const struct external_progress *ranks,
 void rank_report_table(const struct cluster_result *result,
 		       uint32_t record_size);
 
-/* The member "passes" of a rank. */
-void rank_report_json(const struct cluster_result *result, unsigned rank);
-
 /*
  * Print a failure as log_failure() does; returns its status.
  *

@@ -10,7 +10,6 @@
 #include "base/json.h"
 #include "base/version.h"
 #include "programs/blinksort/external_report.h"
-#include "programs/blinksort/rank_report.h"
 #include "record/key_text.h"
 
 int64_t sort_report_ns(double ns)
@@ -201,6 +200,31 @@ void sort_report_roles(unsigned roles)
 	json_close(']');
 }
 
+static void print_passes(const struct cluster_result *result, unsigned rank)
+{
+	if (result->sort.place == SORT_IN_MEMORY) {
+		json_null("passes");
+		return;
+	}
+	json_open("passes", '[');
+	for (unsigned p = 0; p < EXTERNAL_PASSES; p++) {
+		const struct cluster_pass *row = &result->passes.of[rank][p];
+
+		json_open(NULL, '{');
+		json_text("pass", external_pass_names[p]);
+		json_number("ns", row->ns);
+		json_known("predicted_ns", row->predicted_ns > 0,
+			   row->predicted_ns);
+		json_number("read_bytes", row->read_bytes);
+		json_number("written_bytes", row->written_bytes);
+		json_number("sent_bytes", row->sent_bytes);
+		json_number("received_bytes", row->received_bytes);
+		json_text("limit", external_limit_names[row->limit]);
+		json_close('}');
+	}
+	json_close(']');
+}
+
 static void print_rank(const struct sorter_config *config,
 		       const struct cluster_result *result, unsigned rank)
 {
@@ -218,13 +242,13 @@ static void print_rank(const struct sorter_config *config,
 	sort_report_roles(result->roles[rank]);
 	print_checksum("checksum", config->checksum,
 		       cluster_report_checksum(report));
-	rank_report_json(result, rank);
+	print_passes(result, rank);
 	json_close('}');
 }
 
 static void print_mpi(const struct mpi_report *mpi)
 {
-	json_text("mpi_library", mpi ? mpi->library : NULL);
+	json_text("mpi_library", mpi ? mpi_link_library() : NULL);
 	json_known("mpi_init_ns", mpi, mpi ? mpi->init_ns : 0);
 	json_known("mpi_finalize_ns", mpi, mpi ? mpi->finalize_ns : 0);
 }
