@@ -177,14 +177,6 @@ uint64_t memory_probe_accesses(const struct memory_probe *probe)
 	return MAX(1, probe->round_bytes / probe->block_bytes);
 }
 
-static int first_error(const struct worker *workers, unsigned count)
-{
-	for (unsigned i = 0; i < count; i++)
-		if (workers[i].error)
-			return workers[i].error;
-	return 0;
-}
-
 /* From the first worker's begin to the last one's end. */
 static uint64_t round_ns(const struct worker *workers, unsigned count)
 {
@@ -195,14 +187,6 @@ static uint64_t round_ns(const struct worker *workers, unsigned count)
 		end_ns = MAX(end_ns, workers[i].end_ns);
 	}
 	return end_ns - begin_ns;
-}
-
-static void count_nodes(const struct worker *workers, unsigned count,
-			uint64_t *bytes_on)
-{
-	for (unsigned i = 0; i < count; i++)
-		(void)numa_count(workers[i].arena.base,
-				 workers[i].probe->area_bytes, bytes_on);
 }
 
 /* The CPUs that threads may run on. */
@@ -240,6 +224,7 @@ int memory_probe_run(const struct memory_probe *probe,
 	static struct worker workers[THREAD_POOL_WORKERS_MAX];
 	static struct thread_pool pool;
 	static struct topology topology;
+	bool asks_node = probe->cpu_node >= 0 || probe->memory_node >= 0;
 	int error = choose_cpus(&topology, probe->cpu_node, failure);
 
 	if (error)
@@ -256,10 +241,13 @@ int memory_probe_run(const struct memory_probe *probe,
 	/* The pool leaves a lone worker where it is. */
 	topology_pin_self(pool.workers[0].cpu);
 	thread_pool_run(&pool, prepare, workers);
-	error = first_error(workers, probe->threads);
 	/* The areas have been written, and no round has begun. */
-	if (probe->cpu_node >= 0 || probe->memory_node >= 0)
-		count_nodes(workers, probe->threads, figures->bytes_on);
+	for (unsigned i = 0; i < probe->threads && error == 0; i++) {
+		error = workers[i].error;
+		if (error == 0 && asks_node)
+			(void)numa_count(workers[i].arena.base,
+					 probe->area_bytes, figures->bytes_on);
+	}
 	for (unsigned i = 0; i < probe->rounds && error == 0; i++) {
 		thread_pool_run(&pool, go_over, workers);
 		figures->samples_ns[i] = round_ns(workers, probe->threads);
