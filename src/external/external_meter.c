@@ -2,6 +2,7 @@
  * external_meter.c - what each pass takes, and how far it has come
  */
 #include "base/clock.h"
+#include "base/progress.h"
 #include "external/external_state.h"
 
 #define PROGRESS_NS 1000000000u
@@ -153,10 +154,8 @@ void external_begin_pass(struct external *external, enum external_pass pass)
 	meter->pass_begin_ns = clock_now_ns();
 	meter->last = look(external);
 	meter->last_ns = meter->pass_begin_ns;
-	if (external->config->answer) {
-		meter->answer = (struct answer){ tell, external };
-		answer_by(&meter->answer);
-	}
+	meter->answer = (struct answer){ tell, external };
+	answer_by(&meter->answer);
 	set_queues(external, &meter->tables[pass]);
 	set_teams(external, &meter->tables[pass], meter->pass_begin_ns);
 }
@@ -383,6 +382,38 @@ static struct external_progress find_progress(struct external *external,
 	return progress;
 }
 
+/* "45%", or "430.2 MiB" of an unknown total: with both, the line would be wider
+ * than a terminal. */
+static void add_moved(struct format_line *line,
+		      const struct external_progress *progress)
+{
+	if (progress->total_bytes == 0)
+		progress_add_done(line, progress->moved_bytes, 0);
+	else
+		format_add_percent(line, (double)progress->moved_bytes /
+						 (double)progress->total_bytes);
+}
+
+void external_progress_tell(const struct external_progress *progress,
+			    struct format_line *line)
+{
+	static struct progress_rate state;
+	bool is_stream =
+		progress->pass == EXTERNAL_RUNS && progress->total_bytes == 0;
+
+	format_add(line, external_pass_names[progress->pass]);
+	format_add(line, ": ");
+	add_moved(line, progress);
+	format_add(line, ", ");
+	progress_add_rate(line, &state, progress->moved_bytes,
+			  progress->total_bytes, clock_now_ns());
+	format_add(line, is_stream ? "; waits: input " : "; waits: disk ");
+	format_add_number(line, progress->wait_disk_percent);
+	format_add(line, "%, memory ");
+	format_add_number(line, progress->wait_memory_percent);
+	format_add(line, "%");
+}
+
 /* An answer_fn. */
 static bool tell(void *context, struct format_line *line)
 {
@@ -395,7 +426,7 @@ static bool tell(void *context, struct format_line *line)
 		return false;
 	atomic_store(&meter->is_asked, false);
 	progress = find_progress(external, clock_now_ns());
-	external->config->answer(&progress, line);
+	external_progress_tell(&progress, line);
 	atomic_flag_clear(&meter->is_busy);
 	return true;
 }

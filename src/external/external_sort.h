@@ -91,9 +91,10 @@ struct external_progress {
 typedef void external_progress_fn(void *context,
 				  const struct external_progress *progress);
 
-/* Adds to a line what answers SIGUSR1 (answer.h): async-signal-safe. */
-typedef void external_answer_fn(const struct external_progress *progress,
-				struct format_line *line);
+/* Add this progress to a line: async-signal-safe, since it answers SIGUSR1
+ * (answer.h). */
+void external_progress_tell(const struct external_progress *progress,
+			    struct format_line *line);
 
 struct external_config {
 	const struct sorter_config *sort;
@@ -124,7 +125,6 @@ struct external_config {
 	/* What one thread calls about once a second, or NULL. */
 	external_progress_fn *progress;
 	void *progress_context;
-	external_answer_fn *answer; /* or NULL: no words for it */
 };
 
 /* What a pass has taken.  A stage of no units was not there.  STAGE_ORDER,

@@ -725,7 +725,6 @@ static void options_init(struct options *options)
 	options->config.shape.size = RECORD_SIZE_DEFAULT;
 	options->config.memory_option = "--memory";
 	options->external.config.sort = &options->config;
-	options->external.config.answer = external_report_answer;
 	cluster->schedule.kind = EXCHANGE_AUTO;
 	cluster->deadline_ns = 5 * NS_PER_S;
 	cluster->external = &options->external.config;

@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/format.h"
 #include "base/json.h"
 #include "base/progress.h"
 
@@ -183,38 +181,6 @@ void external_report_json(const struct external_result *result)
 
 /* --- progress ------------------------------------------------------------- */
 
-/* "45%", or "430.2 MiB" of an unknown total: with both, the line would be wider
- * than a terminal. */
-static void add_moved(struct format_line *line,
-		      const struct external_progress *progress)
-{
-	if (progress->total_bytes == 0)
-		progress_add_done(line, progress->moved_bytes, 0);
-	else
-		format_add_percent(line, (double)progress->moved_bytes /
-						 (double)progress->total_bytes);
-}
-
-void external_report_answer(const struct external_progress *progress,
-			    struct format_line *line)
-{
-	static struct progress_rate state;
-	bool is_stream =
-		progress->pass == EXTERNAL_RUNS && progress->total_bytes == 0;
-
-	format_add(line, external_pass_names[progress->pass]);
-	format_add(line, ": ");
-	add_moved(line, progress);
-	format_add(line, ", ");
-	progress_add_rate(line, &state, progress->moved_bytes,
-			  progress->total_bytes, clock_now_ns());
-	format_add(line, is_stream ? "; waits: input " : "; waits: disk ");
-	format_add_number(line, progress->wait_disk_percent);
-	format_add(line, "%, memory ");
-	format_add_number(line, progress->wait_memory_percent);
-	format_add(line, "%");
-}
-
 void external_report_progress(void *context,
 			      const struct external_progress *progress)
 {
@@ -222,6 +188,6 @@ void external_report_progress(void *context,
 
 	(void)context;
 	format_add(&line, "blinksort: ");
-	external_report_answer(progress, &line);
+	external_progress_tell(progress, &line);
 	progress_draw(STDERR_FILENO, line.text);
 }

@@ -21,8 +21,4 @@ void external_report_forecast(uint64_t ns, const struct pass_forecast *passes,
 /* The member "external" of the report of a sort. */
 void external_report_json(const struct external_result *result);
 
-/* An external_answer_fn of the same words. */
-void external_report_answer(const struct external_progress *progress,
-			    struct format_line *line);
-
 #endif /* EXTERNAL_REPORT_H */
