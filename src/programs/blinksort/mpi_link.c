@@ -7,11 +7,6 @@
 
 static struct mpi_world *world;
 
-bool mpi_link_is_there(void)
-{
-	return true;
-}
-
 const char *mpi_link_library(void)
 {
 	return mpi_library();

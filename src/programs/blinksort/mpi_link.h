@@ -14,9 +14,13 @@ struct mpi_report {
 	uint64_t init_ns, finalize_ns;
 };
 
-bool mpi_link_is_there(void);
 /* Which MPI, in one line; NULL if there is none. */
 const char *mpi_link_library(void);
+
+static inline bool mpi_link_is_there(void)
+{
+	return mpi_link_library() != NULL;
+}
 
 /* Start MPI, and make the sort use it: its ranks, and its messages.  Returns 0,
  * or -errno with *failure filled.  In either case call mpi_link_end().

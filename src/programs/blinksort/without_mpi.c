@@ -10,11 +10,6 @@
 
 #define OTHER "blinksort-mpi"
 
-bool mpi_link_is_there(void)
-{
-	return false;
-}
-
 const char *mpi_link_library(void)
 {
 	return NULL;
