@@ -171,29 +171,21 @@ static uint64_t in_memory_bytes(const struct suppose_options *suppose,
 					      : alone_bytes(request);
 }
 
-/* A process alone may take all memory that there is for a sort in memory; what
- * the request has is a part of that, as ranks and runs take it. */
-static uint64_t allowed_bytes(const struct suppose_options *suppose,
-			      const struct sorter_config *config,
-			      const struct external_request *request)
-{
-	struct sort_memory memory;
-
-	if (suppose->memory.rank_count > 1 || config->memory_bytes > 0)
-		return request->memory_bytes;
-	sort_setup_ask_memory(&memory, config, request->record_count, 1);
-	return memory.bytes;
-}
-
 /* A sort takes fewer threads where it then fits into memory. */
 static bool fits_in_memory(const struct suppose_options *suppose,
 			   const struct sorter_config *config,
 			   struct external_request *request)
 {
-	uint64_t allowed = allowed_bytes(suppose, config, request);
+	struct sort_memory allowed = { .bytes = request->memory_bytes };
 	struct external_request tried = *request;
 
-	while (in_memory_bytes(suppose, &tried) > allowed) {
+	/* A process alone may take all memory that there is for a sort in
+	 * memory; what the request has is a part of that, as ranks and runs
+	 * take it. */
+	if (suppose->memory.rank_count == 1 && config->memory_bytes == 0)
+		sort_setup_ask_memory(&allowed, config, request->record_count,
+				      1);
+	while (in_memory_bytes(suppose, &tried) > allowed.bytes) {
 		if (!tried.may_have_fewer || tried.worker_count == 1)
 			return false;
 		tried.worker_count /= 2;
