@@ -90,15 +90,6 @@ static bool open_datagram(struct prober *prober, uint8_t *bytes, size_t count,
 				      &part, 1);
 }
 
-static void wait_readable(const struct prober *prober, uint64_t until_ns)
-{
-	struct pollfd readable[] = { { prober->socket.fd, POLLIN, 0 },
-				     { prober->listener, POLLIN, 0 } };
-	const struct timespec timeout = clock_left(until_ns);
-
-	ppoll(readable, ARRAY_LEN(readable), &timeout, NULL);
-}
-
 /* What came next, if anything did until then: its segments lie in room.
  * head->total_bytes 0: nothing. */
 static int receive(struct prober *prober, uint64_t until_ns,
@@ -108,7 +99,11 @@ static int receive(struct prober *prober, uint64_t until_ns,
 				     DATAGRAM_BATCH_BYTES_MAX, head);
 
 	if (count == 0) {
-		wait_readable(prober, until_ns);
+		struct pollfd readable[] = { { prober->socket.fd, POLLIN, 0 },
+					     { prober->listener, POLLIN, 0 } };
+		const struct timespec timeout = clock_left(until_ns);
+
+		ppoll(readable, ARRAY_LEN(readable), &timeout, NULL);
 		count = datagram_receive(&prober->socket, prober->room,
 					 DATAGRAM_BATCH_BYTES_MAX, head);
 	}

@@ -146,14 +146,12 @@ static bool make_block(struct generation *g, unsigned index, uint64_t block)
 static void make_blocks(void *context, unsigned index)
 {
 	struct generation *g = context;
-	bool goes_on = true;
 
-	while (goes_on) {
+	for (;;) {
 		uint64_t block = atomic_fetch_add(&g->next_block, 1);
 
-		if (block >= g->block_count)
+		if (block >= g->block_count || !make_block(g, index, block))
 			break;
-		goes_on = make_block(g, index, block);
 		progress_add(&g->progress, g->block_bytes);
 	}
 	if (g->sink)
@@ -329,26 +327,18 @@ static const struct options_entry entries[] = {
 	OPTIONS_COMMON,
 };
 
-static int take_start(struct options *options, struct failure *failure)
-{
-	struct options_reader *reader = &options->reader;
-
-	if (parse_u128(reader->value, &options->first) == 0)
-		return 0;
-	return options_refuse(reader, failure,
-			      "not a number below 2^128, such as -b1000");
-}
-
 static int take_option(void *context, int id, struct failure *failure)
 {
 	struct options *options = context;
+	struct options_reader *reader = &options->reader;
 
-	if (id == 'b')
-		return take_start(options, failure);
 	if (id == 't')
-		return options_number(&options->reader, 1,
-				      THREAD_POOL_WORKERS_MAX,
+		return options_number(reader, 1, THREAD_POOL_WORKERS_MAX,
 				      &options->thread_count, failure);
+	if (id == 'b' && parse_u128(reader->value, &options->first) < 0)
+		return options_refuse(
+			reader, failure,
+			"not a number below 2^128, such as -b1000");
 	return 0;
 }
 

@@ -118,7 +118,8 @@ struct options {
 	struct noise_probe noise;
 	struct run_probe run;
 	unsigned rounds;
-	uint64_t bytes, block_bytes;
+	uint64_t bytes;	      /* the memory probe has its own default */
+	uint64_t block_bytes; /* 0: as the probe takes unless told */
 };
 
 enum {
@@ -473,9 +474,7 @@ static int complete_codec_probe(struct options *options,
 	    codec->block_bytes > CODEC_PROBE_BLOCK_BYTES_MAX)
 		return failure_set(failure, EXIT_USAGE, "--block", 0,
 				   "not from 128 to 64M");
-	codec->bytes = options_given(&options->reader, OPTION_BYTES)
-			       ? options->bytes
-			       : STREAM_BYTES_DEFAULT;
+	codec->bytes = options->bytes;
 	codec->binary = options_given(&options->reader, OPTION_BINARY);
 	codec->rounds = options->rounds;
 	return 0;
@@ -679,9 +678,7 @@ static int probe_network(struct options *options, struct failure *failure)
 	stdout_reserve();
 	network->rank = &ranks;
 	network->rounds = options->rounds;
-	network->stream_bytes = options_given(reader, OPTION_BYTES)
-					? options->bytes
-					: STREAM_BYTES_DEFAULT;
+	network->stream_bytes = options->bytes;
 	error = rank_find(&ranks, &wanted, failure);
 	if (error)
 		return error;
@@ -840,6 +837,7 @@ int main(int argc, char **argv)
 			     .deadline_ns = (uint64_t)5 * 1000000000 },
 		.noise = { .time_ns = (uint64_t)NOISE_MS_DEFAULT * 1000000,
 			   .threshold_ns = NOISE_THRESHOLD_NS_DEFAULT },
+		.bytes = STREAM_BYTES_DEFAULT,
 	};
 	const struct probe *probe;
 	char **words;
