@@ -124,33 +124,28 @@ uint64_t event_counters_read(struct event_counters *counters, unsigned i)
 	return found.count;
 }
 
-void event_counters_explain(const struct event_counters *counters, char *why,
-			    unsigned room)
+const char *event_counters_explain(const struct event_counters *counters)
 {
+	static char text[128];
 	char paranoid[16] = "";
 
-	why[0] = '\0';
 	switch (counters->error) {
 	case 0:
-		if (counters->shared)
-			snprintf(why, room, "others use the counters, too");
-		break;
+		return counters->shared ? "others use the counters, too" : NULL;
 	case ENOENT:
 	case ENODEV:
 	case EOPNOTSUPP:
-		snprintf(why, room,
-			 "this machine does not count them; virtual machines "
-			 "seldom do");
-		break;
+		return "this machine does not count them; virtual machines "
+		       "seldom do";
 	case EACCES:
 	case EPERM:
 		small_file_read(paranoid, sizeof(paranoid), PARANOID);
-		snprintf(why, room,
+		snprintf(text, sizeof(text),
 			 "the kernel does not let us: " PARANOID
 			 " is %.*s (wanted: 2 or less)",
 			 (int)strcspn(paranoid, "\n"), paranoid);
-		break;
+		return text;
 	default:
-		snprintf(why, room, "%s", strerror(counters->error));
+		return strerror(counters->error);
 	}
 }

@@ -18,8 +18,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/failure.h"
-
 #define EVENT_COUNTERS_MAX 8
 #define EVENT_COUNTERS_UNKNOWN UINT64_MAX
 #define EVENT_COUNTERS_NAMES                                                   \
@@ -50,8 +48,7 @@ void event_counters_open(struct event_counters *counters);
  */
 uint64_t event_counters_read(struct event_counters *counters, unsigned i);
 
-/* Write why a count is unknown; "": none is. */
-void event_counters_explain(const struct event_counters *counters, char *why,
-			    unsigned room);
+/* Why a count is unknown; NULL: none is. */
+const char *event_counters_explain(const struct event_counters *counters);
 
 #endif /* EVENT_COUNTERS_H */

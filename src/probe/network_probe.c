@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -35,9 +34,9 @@ struct prober {
 	int listener; /* does not wait; -1: rank 0, or there is none */
 	struct udp_wire_keys keys;
 	crc32c_fn *crc32c;
-	uint64_t serial; /* of the last question */
-	uint8_t *batch;	 /* DATAGRAM_BATCH_BYTES_MAX, twice: out and in */
-	uint8_t *room;
+	uint64_t serial;			 /* of the last question */
+	uint8_t batch[DATAGRAM_BATCH_BYTES_MAX]; /* is sent */
+	uint8_t room[DATAGRAM_BATCH_BYTES_MAX];	 /* has come */
 };
 
 /* --- datagrams ------------------------------------------------------------ */
@@ -466,10 +465,8 @@ static int prober_open(struct prober *prober, struct failure *failure)
 	int error = udp_wire_derive_keys(prober->probe->rank->secret,
 					 &prober->keys);
 
-	prober->batch = malloc(2 * (size_t)DATAGRAM_BATCH_BYTES_MAX);
-	if (error || !prober->batch)
+	if (error)
 		return failure_no_memory(failure);
-	prober->room = prober->batch + DATAGRAM_BATCH_BYTES_MAX;
 	prober->crc32c = crc32c_kernel(cpu_level_detect());
 	address_of(prober, prober->probe->rank->rank, &local);
 	error = datagram_open(&prober->socket, &local, &options, failure);
@@ -486,11 +483,12 @@ static int prober_open(struct prober *prober, struct failure *failure)
 int network_probe_run(const struct network_probe *probe,
 		      struct network_figures *figures, struct failure *failure)
 {
-	struct prober prober = { .probe = probe,
-				 .socket.fd = -1,
-				 .listener = -1 };
-	int error = prober_open(&prober, failure);
+	static struct prober prober;
+	int error;
 
+	prober.probe = probe;
+	prober.socket.fd = prober.listener = -1;
+	error = prober_open(&prober, failure);
 	if (error == 0 && probe->rank->rank > 0)
 		error = answer_all(&prober, failure);
 	for (unsigned i = 1; error == 0 && probe->rank->rank == 0 &&
@@ -501,6 +499,5 @@ int network_probe_run(const struct network_probe *probe,
 		datagram_close(&prober.socket);
 	if (prober.listener >= 0)
 		close(prober.listener);
-	free(prober.batch);
 	return error;
 }

@@ -578,18 +578,15 @@ static void print_usage(const struct run_figures *figures)
 static void print_counters(const struct event_counters *counters,
 			   const struct run_figures *figures)
 {
-	char why[FAILURE_WHY_BYTES];
-
 	json_open("counters", '{');
 	for (unsigned i = 0; i < counters->count; i++)
 		json_known(counters->names[i],
 			   figures->counts[i] != EVENT_COUNTERS_UNKNOWN,
 			   figures->counts[i]);
 	json_close('}');
-	event_counters_explain(counters, why, sizeof(why));
 	json_text("counted_in",
 		  counters->user_only ? "user space" : "user space and kernel");
-	json_text("not_counted", why[0] ? why : NULL);
+	json_text("not_counted", event_counters_explain(counters));
 }
 
 static int probe_run(struct options *options, struct failure *failure)
