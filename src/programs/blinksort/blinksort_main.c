@@ -118,8 +118,7 @@ struct options {
 
 /* --- values --------------------------------------------------------------- */
 
-/* In the order of their enums, or by the number that is stored. */
-static const char *const modes[] = { "auto", "buffered", "mmap", "direct" };
+/* By the enum, or the number, that is stored. */
 static const char *const splitters_words[] = {
 	[SPLITTERS_AUTO] = "auto",
 	[SPLITTERS_STATIC] = "static",
@@ -230,8 +229,8 @@ static int take_option(void *context, int id, struct failure *failure)
 		return external_options_codec(reader, &options->external,
 					      failure);
 	case OPTION_IO:
-		return options_choice(reader, modes, ARRAY_LEN(modes),
-				      &config->io, failure);
+		return options_choice(reader, input_mode_names,
+				      INPUT_DIRECT + 1, &config->io, failure);
 	case OPTION_SPLITTERS:
 		return options_choice(reader, splitters_words,
 				      ARRAY_LEN(splitters_words),
@@ -428,10 +427,8 @@ static int sort_beyond_memory(struct options *options,
 
 	result->place = SORT_BEYOND_MEMORY;
 	external->in_memory_bytes = result->memory_bytes;
-	external_options_complete(
-		&options->external,
-		output_options_neighbour(&options->config,
-					 options->streams.is_output));
+	external_options_complete(&options->external,
+				  options->streams.is_output);
 	if (options_given(&options->reader, OPTION_PROGRESS) &&
 	    isatty(STDERR_FILENO))
 		external->progress = external_report_progress;
@@ -599,9 +596,7 @@ static int take_rank(void *context, const struct rank *rank,
 	if (error == 0 && config->trace_path)
 		error = fill_paths(rank, &config->trace_path, 1, failure);
 	if (error == 0)
-		external_options_complete(
-			external,
-			output_options_neighbour(&options->config, false));
+		external_options_complete(external, false);
 	return error;
 }
 

@@ -73,19 +73,22 @@ int external_options_rates(struct options_reader *reader,
 }
 
 /* Never /tmp unless the user says so: it is often memory. */
-static const char *default_scratch(const char *output_path)
+static const char *default_scratch(const struct sorter_config *sort,
+				   bool output_is_stream)
 {
 	static char folder[PATH_MAX];
 	const char *tmpdir = getenv("TMPDIR");
 
 	if (tmpdir && *tmpdir)
 		return tmpdir;
-	snprintf(folder, sizeof(folder), "%s", output_path);
+	if (output_is_stream || sort->outputs_are_devices)
+		return ".";
+	snprintf(folder, sizeof(folder), "%s", sort->output_paths[0]);
 	return dirname(folder);
 }
 
 void external_options_complete(struct external_options *options,
-			       const char *output_path)
+			       bool output_is_stream)
 {
 	struct external_config *config = &options->config;
 
@@ -93,7 +96,7 @@ void external_options_complete(struct external_options *options,
 	config->scratch_is_named = config->scratch_count > 0;
 	if (config->scratch_count == 0)
 		options->scratch_paths[config->scratch_count++] =
-			default_scratch(output_path);
+			default_scratch(config->sort, output_is_stream);
 }
 
 /* The number of the device that it is, or lies on. */

@@ -25,9 +25,10 @@ int external_options_rates(struct options_reader *reader,
 			   struct failure *failure);
 
 /* All options have been read: without a folder for scratch files, it is
- * $TMPDIR, or else that of the output. */
+ * $TMPDIR, or else that of the output; or the current one, if the output stands
+ * in none. */
 void external_options_complete(struct external_options *options,
-			       const char *output_path);
+			       bool output_is_stream);
 
 /* If the user has said how much memory to take: print a line for each folder
  * whose files are memory (tmpfs), and on a terminal for each on a rotating disk

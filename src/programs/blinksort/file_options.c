@@ -25,14 +25,6 @@ int output_options_take(struct output_options *options, const char *option,
 	return 0;
 }
 
-const char *output_options_neighbour(const struct sorter_config *config,
-				     bool is_stream)
-{
-	return is_stream || config->outputs_are_devices
-		       ? "."
-		       : config->output_paths[0];
-}
-
 /* --- streams -------------------------------------------------------------- */
 
 static int check_stdin(const struct sorter_config *config,

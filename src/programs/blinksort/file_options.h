@@ -21,11 +21,6 @@ int output_options_take(struct output_options *options, const char *option,
 			const char *value, struct sorter_config *config,
 			struct failure *failure);
 
-/* A path in the folder of the output, where scratch files go unless the user
- * says so: the current one, if the output stands in none. */
-const char *output_options_neighbour(const struct sorter_config *config,
-				     bool is_stream);
-
 struct stream_options {
 	bool is_input;	/* one of the inputs is a stream */
 	bool is_output; /* the output is one */
