@@ -72,39 +72,29 @@ static void *watcher_main(void *argument)
 	return NULL;
 }
 
-static int start_watchers(struct watcher *watchers, unsigned count)
-{
-	for (unsigned i = 0; i < count; i++) {
-		int error = pthread_create(&watchers[i].thread, NULL,
-					   watcher_main, &watchers[i]);
-
-		if (error)
-			return -error;
-	}
-	return 0;
-}
-
 int noise_probe_run(const struct noise_probe *probe,
 		    struct noise_figures *figures, struct failure *failure)
 {
 	static struct watcher watchers[TOPOLOGY_CPUS_MAX];
 	static pthread_barrier_t barrier;
 	const struct topology *topology = &figures->topology;
-	int error;
+	int error = 0;
 
 	topology_read(&figures->topology);
-	for (unsigned i = 0; i < topology->cpu_count; i++)
+	host_counters_read(&figures->before);
+	pthread_barrier_init(&barrier, NULL, topology->cpu_count);
+	for (unsigned i = 0; i < topology->cpu_count && error == 0; i++) {
 		watchers[i] = (struct watcher){
 			.probe = probe,
 			.barrier = &barrier,
 			.number = topology->cpus[i],
 			.cpu = &figures->cpus[i],
 		};
-	host_counters_read(&figures->before);
-	pthread_barrier_init(&barrier, NULL, topology->cpu_count);
-	error = start_watchers(watchers, topology->cpu_count);
+		error = pthread_create(&watchers[i].thread, NULL, watcher_main,
+				       &watchers[i]);
+	}
 	if (error)
-		return failure_set(failure, EXIT_RESOURCES, NULL, -error,
+		return failure_set(failure, EXIT_RESOURCES, NULL, error,
 				   "%u threads", topology->cpu_count);
 	for (unsigned i = 0; i < topology->cpu_count; i++)
 		pthread_join(watchers[i].thread, NULL);

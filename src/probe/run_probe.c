@@ -77,7 +77,7 @@ static uint64_t field(const char *text, const char *name)
 
 	/* NOLINTNEXTLINE(cert-err34-c): the kernel's own numbers */
 	if (!at || sscanf(at + strlen(name), ": %llu", &bytes) != 1)
-		return RUN_PROBE_UNKNOWN;
+		return EVENT_COUNTERS_UNKNOWN;
 	return bytes;
 }
 
@@ -93,7 +93,7 @@ static struct io_bytes io_bytes_now(void)
 
 static uint64_t difference(uint64_t before, uint64_t after)
 {
-	return after == RUN_PROBE_UNKNOWN ? after : after - before;
+	return after == EVENT_COUNTERS_UNKNOWN ? after : after - before;
 }
 
 /* --- processes that are left ---------------------------------------------- */

@@ -30,8 +30,6 @@
 #include "base/failure.h"
 #include "probe/event_counters.h"
 
-#define RUN_PROBE_UNKNOWN UINT64_MAX
-
 struct run_probe {
 	const char *path; /* of the program; may be relative to directory */
 	/* Its words, ended by NULL: the first is the name that it finds. */
@@ -50,9 +48,10 @@ struct run_figures {
 	bool timed_out;
 	int stopped_by; /* the signal, or 0 */
 	struct rusage usage;
-	uint64_t read_bytes, written_bytes; /* or RUN_PROBE_UNKNOWN */
 	unsigned left_processes;
-	uint64_t counts[EVENT_COUNTERS_MAX]; /* or EVENT_COUNTERS_UNKNOWN */
+	/* Each of these may be EVENT_COUNTERS_UNKNOWN. */
+	uint64_t read_bytes, written_bytes;
+	uint64_t counts[EVENT_COUNTERS_MAX];
 };
 
 /* Run it.  Returns 0, however it ended; or -errno with *failure filled

@@ -542,7 +542,7 @@ static uint64_t time_ns(struct timeval time)
 
 static void print_known(const char *key, uint64_t number)
 {
-	json_known(key, number != RUN_PROBE_UNKNOWN, number);
+	json_known(key, number != EVENT_COUNTERS_UNKNOWN, number);
 }
 
 /* How it ended; a signal gives the status that it has in a shell. */
@@ -580,9 +580,7 @@ static void print_counters(const struct event_counters *counters,
 {
 	json_open("counters", '{');
 	for (unsigned i = 0; i < counters->count; i++)
-		json_known(counters->names[i],
-			   figures->counts[i] != EVENT_COUNTERS_UNKNOWN,
-			   figures->counts[i]);
+		print_known(counters->names[i], figures->counts[i]);
 	json_close('}');
 	json_text("counted_in",
 		  counters->user_only ? "user space" : "user space and kernel");
