@@ -127,25 +127,22 @@ static int refuse_of_udp(struct options_reader *reader,
 			 const struct cluster_options *options,
 			 struct failure *failure)
 {
-	static const int of_udp[] = {
-		CLUSTER_OPTION_NODES,	 CLUSTER_OPTION_RANK,
-		CLUSTER_OPTION_KEY_FILE, CLUSTER_OPTION_JOB,
-		CLUSTER_OPTION_PORT,	 CLUSTER_OPTION_PAYLOAD,
-		CLUSTER_OPTION_THREADS,	 CLUSTER_OPTION_PLAIN,
+	static const char *const of_udp = "only with --transport=udp";
+	const struct options_rule rules[] = {
+		{ CLUSTER_OPTION_SCHEDULE,
+		  options->config.schedule.kind == EXCHANGE_ALL_AT_ONCE,
+		  "all-at-once only with --transport=udp" },
+		{ CLUSTER_OPTION_NODES, true, of_udp },
+		{ CLUSTER_OPTION_RANK, true, of_udp },
+		{ CLUSTER_OPTION_KEY_FILE, true, of_udp },
+		{ CLUSTER_OPTION_JOB, true, of_udp },
+		{ CLUSTER_OPTION_PORT, true, of_udp },
+		{ CLUSTER_OPTION_PAYLOAD, true, of_udp },
+		{ CLUSTER_OPTION_THREADS, true, of_udp },
+		{ CLUSTER_OPTION_PLAIN, true, of_udp },
 	};
 
-	if (options->config.schedule.kind == EXCHANGE_ALL_AT_ONCE)
-		return options_refuse_entry(reader, CLUSTER_OPTION_SCHEDULE,
-					    failure,
-					    "all-at-once only with "
-					    "--transport=udp");
-
-	for (size_t i = 0; i < ARRAY_LEN(of_udp); i++)
-		if (options_given(reader, of_udp[i]))
-			return options_refuse_entry(reader, of_udp[i], failure,
-						    "only with "
-						    "--transport=udp");
-	return 0;
+	return options_check(reader, rules, ARRAY_LEN(rules), failure);
 }
 
 int cluster_options_complete(struct options_reader *reader,
