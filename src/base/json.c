@@ -49,9 +49,13 @@ void json_end(void)
 	putchar('\n');
 }
 
-void json_null(const char *key)
+bool json_open_known(const char *key, bool is_known, char bracket)
 {
-	json_text(key, NULL);
+	if (is_known)
+		json_open(key, bracket);
+	else
+		json_text(key, NULL);
+	return is_known;
 }
 
 void json_bool(const char *key, bool is_true)

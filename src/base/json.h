@@ -20,11 +20,12 @@ void json_end(void);
  */
 void json_open(const char *key, char bracket);
 void json_close(char bracket);
+/* The same if what it has is known; or else print null.  Returns is_known. */
+bool json_open_known(const char *key, bool is_known, char bracket);
 
 /* Let the next value of an array stand on a line of its own. */
 void json_line(void);
 
-void json_null(const char *key);
 void json_bool(const char *key, bool is_true);
 void json_number(const char *key, uint64_t number);
 /* The number is rounded to this many decimals. */

@@ -31,9 +31,9 @@ static void print_values(void)
 	json_line();
 	json_number(NULL, 2);
 	json_close(']');
-	json_open("list", '[');
+	assert_true(json_open_known("list", true, '['));
 	json_open(NULL, '{');
-	json_null("a");
+	assert_false(json_open_known("a", false, '['));
 	json_close('}');
 	json_open(NULL, '[');
 	json_number(NULL, 1);

@@ -366,23 +366,21 @@ static int complete_memory_probe(struct options *options,
 /* Where the areas lie; null: nobody has asked, or the kernel does not tell. */
 static void print_places(const uint64_t *bytes_on)
 {
-	bool any = false;
+	bool is_known = false;
 
+	for (unsigned i = 0; i < TOPOLOGY_NODES_MAX; i++)
+		is_known |= bytes_on[i] > 0;
+	if (!json_open_known("numa", is_known, '['))
+		return;
 	for (unsigned i = 0; i < TOPOLOGY_NODES_MAX; i++) {
 		if (bytes_on[i] == 0)
 			continue;
-		if (!any)
-			json_open("numa", '[');
-		any = true;
 		json_open(NULL, '{');
 		json_number("node", i);
 		json_number("memory_bytes", bytes_on[i]);
 		json_close('}');
 	}
-	if (any)
-		json_close(']');
-	else
-		json_null("numa");
+	json_close(']');
 }
 
 static unsigned cpus_of(const struct topology *topology, unsigned node)

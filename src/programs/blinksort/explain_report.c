@@ -367,11 +367,8 @@ static void print_exchange_json(const struct memory_forecast *forecast)
 {
 	const double *ns = forecast->schedules_ns;
 
-	if (!forecast->has_exchange) {
-		json_null("exchange");
+	if (!json_open_known("exchange", forecast->has_exchange, '{'))
 		return;
-	}
-	json_open("exchange", '{');
 	json_text("schedule", exchange_schedule_names[forecast->chosen]);
 	json_decimal("message_bytes", forecast->message_bytes, 0);
 	json_decimal("link_ns", forecast->link_ns, 0);

@@ -14,10 +14,7 @@
 
 void external_report_rates(const struct external_rates *rates)
 {
-	if (rates->both == 0) {
-		json_null("disk_rates");
-	} else {
-		json_open("disk_rates", '{');
+	if (json_open_known("disk_rates", rates->both > 0, '{')) {
 		json_number("read", rates->read);
 		json_number("write", rates->write);
 		json_number("both", rates->both);
@@ -31,11 +28,8 @@ void external_report_forecast(uint64_t ns, const struct pass_forecast *passes,
 			      unsigned pass_count)
 {
 	json_known("predicted_ns", ns > 0, ns);
-	if (ns == 0) {
-		json_null("predicted_passes");
+	if (!json_open_known("predicted_passes", ns > 0, '['))
 		return;
-	}
-	json_open("predicted_passes", '[');
 	for (const struct pass_forecast *pass = passes;
 	     pass < passes + pass_count; pass++) {
 		json_open(NULL, '{');
@@ -122,11 +116,9 @@ static void print_choice(const struct external_result *result)
 {
 	const struct codec_verdict *verdict = &result->verdict;
 
-	if (verdict->sample.plain_bytes == 0) {
-		json_null("compress_choice");
+	if (!json_open_known("compress_choice", verdict->sample.plain_bytes > 0,
+			     '{'))
 		return;
-	}
-	json_open("compress_choice", '{');
 	json_number("sampled_bytes", verdict->sample.plain_bytes);
 	json_number("compressed_bytes", verdict->sample.stored_bytes);
 	print_outlook("none_passes", &verdict->none);
@@ -148,7 +140,8 @@ static void print_directories(const struct external_result *result)
 
 void external_report_json(const struct external_result *result)
 {
-	json_open("external", '{');
+	if (!json_open_known("external", result, '{'))
+		return;
 	json_text("way", external_way_names[result->way]);
 	json_bool("merges_inputs", result->merges_inputs);
 	json_number("lanes", result->lane_count);

@@ -74,11 +74,8 @@ static void print_keys(const struct sorter_config *config)
 
 static void print_nodes(const struct sorter_result *result)
 {
-	if (result->node_count == 0) {
-		json_null("numa");
+	if (!json_open_known("numa", result->node_count > 0, '['))
 		return;
-	}
-	json_open("numa", '[');
 	for (unsigned i = 0; i < result->node_count; i++) {
 		const struct sorter_node *node = &result->nodes[i];
 
@@ -134,10 +131,8 @@ static void print_sort(const struct sorter_config *config,
 static void print_external(const struct sorter_result *result,
 			   const struct external_result *external)
 {
-	if (result->place == SORT_BEYOND_MEMORY)
-		external_report_json(external);
-	else
-		json_null("external");
+	external_report_json(result->place == SORT_BEYOND_MEMORY ? external
+								 : NULL);
 }
 
 void sort_report_json(const struct sorter_config *config,
@@ -202,11 +197,9 @@ void sort_report_roles(unsigned roles)
 
 static void print_passes(const struct cluster_result *result, unsigned rank)
 {
-	if (result->sort.place == SORT_IN_MEMORY) {
-		json_null("passes");
+	if (!json_open_known("passes", result->sort.place != SORT_IN_MEMORY,
+			     '['))
 		return;
-	}
-	json_open("passes", '[');
 	for (unsigned p = 0; p < EXTERNAL_PASSES; p++) {
 		const struct cluster_pass *row = &result->passes.of[rank][p];
 
@@ -256,11 +249,8 @@ static void print_mpi(const struct mpi_report *mpi)
 static void print_schedule(const struct cluster_schedule *schedule)
 {
 	json_text("schedule", exchange_schedule_names[schedule->kind]);
-	if (schedule->kind != EXCHANGE_GRID) {
-		json_null("grid");
+	if (!json_open_known("grid", schedule->kind == EXCHANGE_GRID, '['))
 		return;
-	}
-	json_open("grid", '[');
 	json_number(NULL, schedule->rows);
 	json_number(NULL, schedule->columns);
 	json_close(']');
@@ -273,11 +263,9 @@ static void print_sending(const struct cluster_sending *sending)
 	bool is_predicted = sending->link_rate > 0;
 
 	json_text("compress", codec_names[sending->codec.kind]);
-	if (sending->sample.plain_bytes == 0) {
-		json_null("compress_choice");
+	if (!json_open_known("compress_choice", sending->sample.plain_bytes > 0,
+			     '{'))
 		return;
-	}
-	json_open("compress_choice", '{');
 	json_number("sampled_bytes", sending->sample.plain_bytes);
 	json_number("compressed_bytes", sending->sample.stored_bytes);
 	json_known("link_rate", is_predicted, sending->link_rate);
