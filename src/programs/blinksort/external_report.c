@@ -138,9 +138,11 @@ static void print_directories(const struct external_result *result)
 	json_close(']');
 }
 
-void external_report_json(const struct external_result *result)
+void external_report_json(const struct sorter_result *sort,
+			  const struct external_result *result)
 {
-	if (!json_open_known("external", result, '{'))
+	if (!json_open_known("external", sort->place == SORT_BEYOND_MEMORY,
+			     '{'))
 		return;
 	json_text("way", external_way_names[result->way]);
 	json_bool("merges_inputs", result->merges_inputs);

@@ -18,7 +18,8 @@ void external_report_rates(const struct external_rates *rates);
 void external_report_forecast(uint64_t ns, const struct pass_forecast *passes,
 			      unsigned pass_count);
 
-/* The member "external" of the report of a sort; NULL: it was in memory. */
-void external_report_json(const struct external_result *result);
+/* The member "external" of the report of a sort: null, if it was in memory. */
+void external_report_json(const struct sorter_result *sort,
+			  const struct external_result *result);
 
 #endif /* EXTERNAL_REPORT_H */

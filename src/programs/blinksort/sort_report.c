@@ -128,19 +128,12 @@ static void print_sort(const struct sorter_config *config,
 	print_names("outputs", config->output_paths, config->output_count);
 }
 
-static void print_external(const struct sorter_result *result,
-			   const struct external_result *external)
-{
-	external_report_json(result->place == SORT_BEYOND_MEMORY ? external
-								 : NULL);
-}
-
 void sort_report_json(const struct sorter_config *config,
 		      const struct sorter_result *result,
 		      const struct external_result *external)
 {
 	print_sort(config, result);
-	print_external(result, external);
+	external_report_json(result, external);
 	json_end();
 }
 
@@ -294,7 +287,7 @@ static void print_cluster(const struct sorter_config *config,
 	json_known("whole_records", result->rank == 0, count_records(result));
 	print_checksum("whole_checksum", result->rank == 0 && config->checksum,
 		       whole_checksum(result));
-	print_external(&result->sort, &result->external);
+	external_report_json(&result->sort, &result->external);
 	json_open("ranks", '[');
 	for (unsigned i = result->rank; i < end_report(result); i++)
 		print_rank(config, result, i);
