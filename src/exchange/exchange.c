@@ -358,6 +358,8 @@ static int begin(struct exchange *exchange,
 		return failure_set(failure, EXIT_RESOURCES, NULL, 0,
 				   "more than %d messages to all ranks",
 				   EXCHANGE_COLLECTIVES_MAX);
+	/* They may tell ranks that are behind where this one stands. */
+	settle(exchange);
 	exchange->collective = collective;
 	exchange->epoch++;
 	exchange->is_prepared = false;

@@ -28,8 +28,8 @@
 
 /* What a chance is out of. */
 #define VIRTUAL_CHANCE ((uint64_t)1000000000)
-/* Of a place: for STATUS, and for DATA and a waker of each thread. */
-#define VIRTUAL_SOCKETS (1 + 2 * UDP_THREADS_MAX)
+/* Of a place: for STATUS, for DATA, and a waker of each thread. */
+#define VIRTUAL_SOCKETS (3 * UDP_THREADS_MAX)
 
 /* CPU time of a call, of each datagram that it moves, and of each byte. */
 struct virtual_cost {

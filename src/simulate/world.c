@@ -98,7 +98,9 @@ void host_sleep(struct host *host, uint64_t until_ns, bool waits)
 {
 	host->waits = waits;
 	host->wakes_ns = until_ns;
-	world_add(host->world, &host->turn, until_ns);
+	/* An event that never comes would stay in the queue. */
+	if (until_ns != UINT64_MAX)
+		world_add(host->world, &host->turn, until_ns);
 	fiber_leave(&host->fiber);
 	host->waits = false;
 	advance(host, MAX(host->now_ns, host->world->now_ns));

@@ -342,8 +342,8 @@ static void disturb(const struct udp *x, unsigned seed)
 		}
 		if (part.iov_len == 0)
 			continue;
-		datagram_send(&out, &x->control.local, &part, 1, part.iov_len,
-			      part.iov_len);
+		datagram_send(&out, &x->movers[0].control.local, &part, 1,
+			      part.iov_len, part.iov_len);
 		datagram_send(&out, &x->movers[i % x->mover_count].data.local,
 			      &part, 1, part.iov_len, part.iov_len);
 	}
@@ -541,13 +541,15 @@ static void *run_node(void *argument)
 	if (x) {
 		if (setting->strangers)
 			disturb(udp_of(x), node->rank.rank);
-		lose(udp_of(x)->control.fd, setting->loss_percent);
-		for (unsigned i = 0; i < udp_of(x)->mover_count; i++)
+		for (unsigned i = 0; i < udp_of(x)->mover_count; i++) {
+			lose(udp_of(x)->movers[i].control.fd,
+			     setting->loss_percent);
 			lose(udp_of(x)->movers[i].data.fd,
 			     setting->conduct == HEARS_NO_DATA &&
 					     node->rank.rank == setting->culprit
 				     ? 100
 				     : setting->loss_percent);
+		}
 		error = exchange_join(x, &node->failure);
 		if (error == 0)
 			atomic_fetch_add(&joined_count, 1);
@@ -1007,8 +1009,9 @@ static void udp__another_port_in_a_crowd(void **state)
 		x = open_in_crowd(counts[i][0], address_port(&taken.local),
 				  &failure);
 		assert_non_null(x);
-		assert_int_equal(address_port(&udp_of(x)->control.local),
-				 address_port(&taken.local) + counts[i][1]);
+		assert_int_equal(
+			address_port(&udp_of(x)->movers[0].control.local),
+			address_port(&taken.local) + counts[i][1]);
 		exchange_close(x);
 	}
 	datagram_close(&taken);
@@ -1112,7 +1115,7 @@ static void udp__a_relay_changes_no_address(void **state)
 	assert_int_equal(datagram_open(&out, &relay, &plain, &failure), 0);
 	status.serial = 1;
 	part.iov_len = udp_wire_seal_status(&status, &x->keys, bytes);
-	datagram_send(&out, &x->control.local, &part, 1, part.iov_len,
+	datagram_send(&out, &x->movers[0].control.local, &part, 1, part.iov_len,
 		      part.iov_len);
 	for (unsigned i = 0; i < 1000 && !x->base.peers[1]->is_here; i++) {
 		assert_int_equal(exchange_serve(exchange, &failure), 0);
@@ -1311,14 +1314,14 @@ static void udp__unknown_ranks_take_no_memory(void **state)
 	init_rank(&rank, 0, 60);
 	x = udp_of(udp_open(&options, &udp_options, &failure));
 	assert_non_null(x);
-	any = x->control.local;
+	any = x->movers[0].control.local;
 	address_set_port(&any, 0);
 	assert_int_equal(datagram_open(&out, &any, &plain, &failure), 0);
 	for (unsigned sealed = 0; sealed < 2; sealed++) {
 		part.iov_len = udp_wire_seal_status(&status, &x->keys, bytes);
 		bytes[0] ^= !sealed;
-		datagram_send(&out, &x->control.local, &part, 1, part.iov_len,
-			      part.iov_len);
+		datagram_send(&out, &x->movers[0].control.local, &part, 1,
+			      part.iov_len, part.iov_len);
 		for (unsigned i = 0;
 		     i < 1000 && x->base.counters.stray_datagrams == 0 &&
 		     count_known(x) == 0;
@@ -1359,12 +1362,12 @@ static void udp__strays_do_not_hold_up(void **state)
 	assert_non_null(x);
 	for (unsigned i = 0; i < STRAYS; i++)
 		assert_int_equal(datagram_send(&x->movers[0].data,
-					       &x->control.local, &part, 1, 1,
-					       1),
+					       &x->movers[0].control.local,
+					       &part, 1, 1, 1),
 				 1);
-	assert_true(udp_status_receive(x));
+	assert_true(udp_status_receive(x->movers));
 	assert_in_range(x->base.counters.stray_datagrams, 1, STRAYS / 2);
-	while (udp_status_receive(x))
+	while (udp_status_receive(x->movers))
 		;
 	assert_int_equal(x->base.counters.stray_datagrams, STRAYS);
 	exchange_close(&x->base);

@@ -36,18 +36,48 @@
 /* --- STATUS ----------------------------------------------------------------
  */
 
+/* All ranks of the collective are to be told, or all of them but this one: each
+ * mover tells its peers. */
+static void announce(struct udp *x, unsigned node)
+{
+	for (unsigned i = 1; i < x->mover_count; i++) {
+		struct udp_mover *mover = &x->movers[i];
+
+		if (node != EXCHANGE_ALL && mover != udp_mover_from(x, node))
+			continue;
+		mover->announces = true;
+		udp_mover_wake(mover);
+	}
+	if (node == EXCHANGE_ALL)
+		udp_status_announce(x->movers);
+	else if (udp_mover_from(x, node) == x->movers)
+		udp_status_send(x, node, 0);
+}
+
 /* A STATUS has all news. */
 static void tell(struct exchange *exchange, unsigned node,
 		 enum exchange_news news)
 {
-	(void)news;
-	udp_status_send(udp_of(exchange), node, 0);
+	struct udp *x = udp_of(exchange);
+
+	if (news == EXCHANGE_LENGTHS && x->mover_count > 1) {
+		announce(x, node);
+		return;
+	}
+	/* What ranks have said at a barrier is the caller's until it goes on;
+	 * as soon as it tells them, they may come to the next one. */
+	x->keeps_state = news == EXCHANGE_PHASE;
+	udp_status_send(x, node, 0);
+	x->keeps_state = false;
 }
 
 static bool hear(struct exchange *exchange, uint64_t now_ns)
 {
+	struct udp *x = udp_of(exchange);
+
 	(void)now_ns;
-	return udp_status_receive(udp_of(exchange));
+	udp_mover_begin_step(x->movers);
+	return udp_status_receive(x->movers);
 }
 
 /* --- DATA ------------------------------------------------------------------
@@ -172,7 +202,7 @@ static uint64_t poll_until(struct udp_mover *mover, uint64_t begin_ns,
 	struct udp *x = mover->x;
 	bool is_first = mover == x->movers;
 	struct pollfd fds[] = {
-		{ .fd = is_first ? x->control.fd : -1, .events = POLLIN },
+		{ .fd = mover->control.fd, .events = POLLIN },
 		/* What comes before we are prepared stays in the socket. */
 		{ .fd = udp_may_move(x) ? mover->data.fd : -1,
 		  .events = (short)(POLLIN | (mover->blocked ? POLLOUT : 0)) },
@@ -183,7 +213,8 @@ static uint64_t poll_until(struct udp_mover *mover, uint64_t begin_ns,
 	uint64_t now_ns = begin_ns;
 	int ready = 0;
 
-	udp_mover_lie_down(mover);
+	if (!udp_mover_lie_down(mover))
+		return now_ns;
 	while (spins && ready == 0 && now_ns - begin_ns < SPIN_NS &&
 	       now_ns < until_ns) {
 		ready = ppoll(fds, ARRAY_LEN(fds), &none, NULL);
@@ -226,15 +257,24 @@ static void work(void *argument)
 	udp_mover_get_up(mover);
 	while (!x->movers_end) {
 		uint64_t now_ns = clock_now_ns(), until_ns = UINT64_MAX;
-		bool was_last = x->base.in_left > 0;
-		bool any = udp_may_move(x) && move_by(mover, now_ns, &until_ns);
+		bool had_left = x->base.in_left > 0, heard, moved;
 
-		/* It waits for the last message, and tells of failures. */
-		if ((was_last && x->base.in_left == 0) || x->base.failed.any)
+		udp_mover_begin_step(mover);
+		heard = udp_status_receive(mover);
+		if (mover->announces) {
+			mover->announces = false;
+			udp_status_announce(mover);
+		}
+		moved = udp_may_move(x) && move_by(mover, now_ns, &until_ns);
+		/* It waits for the last message, and for what others tell. */
+		if (heard || (had_left && x->base.in_left == 0) ||
+		    x->base.failed.any)
 			udp_mover_wake(x->movers);
-		if (!any)
+		if (!heard && !moved)
 			poll_until(mover, now_ns, until_ns);
 	}
+	/* For good. */
+	udp_mover_begin_step(mover);
 	udp_mover_lie_down(mover);
 }
 
@@ -250,7 +290,7 @@ static void wait_for_late_ones(struct udp *x)
 
 	while (x->base.failed.node == udp_own(x) &&
 	       !exchange_all_are_here(&x->base) && now_ns < end_ns) {
-		if (!udp_status_receive(x))
+		if (!hear(&x->base, now_ns))
 			wait_until(&x->base,
 				   MIN(end_ns, now_ns + LIVENESS_QUERY_NS_MAX));
 		now_ns = clock_now_ns();
@@ -375,7 +415,6 @@ struct exchange *udp_open(const struct exchange_options *options,
 		failure_no_memory(failure);
 		return NULL;
 	}
-	udp_join_init(x);
 	error = exchange_init(&x->base, &transport, options, failure);
 	x->base.serve_steps_max = SERVE_STEPS_MAX;
 	x->options = *udp_options;

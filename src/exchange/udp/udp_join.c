@@ -134,13 +134,17 @@ static int open_sockets(struct udp *x, struct failure *failure)
 
 	for (unsigned i = 0; i < UDP_PORT_TRIES && error == -EADDRINUSE; i++) {
 		address_set_port(&local, (uint16_t)(port + i * x->port_step));
-		error = datagram_open(&x->control, &local, &options, &tried);
+		error = datagram_open(&x->movers[0].control, &local, &options,
+				      &tried);
 	}
 	if (error) {
 		*failure = tried;
 		return error;
 	}
 	address_set_port(&local, 0);
+	for (unsigned i = 1; i < x->mover_count && error == 0; i++)
+		error = datagram_open(&x->movers[i].control, &local, &options,
+				      failure);
 	options.plain = x->options.plain;
 	options.send_room_bytes = address_is_loopback(&local)
 					  ? SEND_ROOM_LOOPBACK_BYTES
@@ -225,11 +229,6 @@ static int find_payloads(struct udp *x, struct udp_host *hosts,
 /* --- opening and closing ----------------------------------------------------
  */
 
-void udp_join_init(struct udp *x)
-{
-	x->control.fd = -1;
-}
-
 static int open_with(struct udp *x, struct udp_host *hosts,
 		     struct failure *failure)
 {
@@ -259,7 +258,6 @@ int udp_join_open(struct udp *x, struct failure *failure)
 void udp_join_close(struct udp *x)
 {
 	udp_mover_close(x);
-	datagram_close(&x->control);
 	udp_page_close(x->page);
 	udp_status_close(x);
 	free(x->segment_bytes);

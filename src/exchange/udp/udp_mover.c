@@ -54,41 +54,49 @@ static void give_state(struct udp *x)
 		udp_lock_give(&x->lock);
 }
 
-void udp_mover_begin_copy(struct udp_mover *mover)
+void udp_mover_begin_copy(struct udp *x)
 {
-	mover->x->copying_count++;
-	give_state(mover->x);
+	x->copying_count++;
+	give_state(x);
 }
 
-void udp_mover_end_copy(struct udp_mover *mover)
+void udp_mover_end_copy(struct udp *x)
 {
-	struct udp *x = mover->x;
-
 	take_state(x);
 	x->copying_count--;
 	if (x->awaits_copies && x->copying_count == 0)
 		udp_mover_wake(x->movers);
 }
 
-void udp_mover_lie_down(struct udp_mover *mover)
+void udp_mover_begin_step(struct udp_mover *mover)
 {
+	mover->is_wanted = false;
+}
+
+bool udp_mover_lie_down(struct udp_mover *mover)
+{
+	if (mover->is_wanted)
+		return false;
 	mover->sleeps = mover->x->mover_count > 1;
 	give_state(mover->x);
+	return true;
 }
 
 void udp_mover_get_up(struct udp_mover *mover)
 {
 	take_state(mover->x);
-	if (mover->x->mover_count > 1 && !mover->sleeps)
+	if (mover->is_woken)
 		udp_waker_clear(mover->waker);
-	mover->sleeps = false;
+	mover->sleeps = mover->is_woken = false;
 }
 
 void udp_mover_wake(struct udp_mover *mover)
 {
-	if (mover->sleeps)
-		udp_waker_wake(mover->waker);
-	mover->sleeps = false;
+	mover->is_wanted = mover->x->mover_count > 1;
+	if (!mover->sleeps || mover->is_woken)
+		return;
+	mover->is_woken = true;
+	udp_waker_wake(mover->waker);
 }
 
 void udp_mover_wake_all(struct udp *x)
@@ -106,10 +114,12 @@ void udp_mover_settle(struct exchange *exchange)
 		struct pollfd fd = { .fd = x->movers[0].waker,
 				     .events = POLLIN };
 
+		udp_mover_begin_step(x->movers);
 		udp_mover_lie_down(x->movers);
 		ppoll(&fd, 1, NULL, NULL);
 		udp_mover_get_up(x->movers);
 	}
+	x->movers[0].is_wanted = x->mover_count > 1;
 	x->awaits_copies = false;
 }
 
@@ -142,7 +152,7 @@ int udp_mover_open(struct udp *x)
 		struct udp_mover *mover = &x->movers[i];
 
 		mover->x = x;
-		mover->data.fd = -1;
+		mover->control.fd = mover->data.fd = -1;
 		mover->waker = count > 1 ? udp_waker_open() : -1;
 		if (count > 1 && mover->waker < 0)
 			return mover->waker;
@@ -181,6 +191,7 @@ void udp_mover_stop(struct exchange *exchange)
 void udp_mover_close(struct udp *x)
 {
 	for (unsigned i = 0; i < x->mover_count; i++) {
+		datagram_close(&x->movers[i].control);
 		datagram_close(&x->movers[i].data);
 		udp_waker_close(x->movers[i].waker);
 	}

@@ -236,11 +236,11 @@ static bool take(struct udp_mover *mover)
 	uint32_t epoch = x->base.epoch;
 	ssize_t taken;
 
-	udp_mover_begin_copy(mover);
+	udp_mover_begin_copy(x);
 	taken = datagram_take(&mover->data, r->parts, r->part_count);
 	if (taken >= 0)
 		check(x, r);
-	udp_mover_end_copy(mover);
+	udp_mover_end_copy(x);
 	return taken >= 0 && x->base.epoch == epoch && udp_may_move(x);
 }
 

@@ -383,7 +383,7 @@ static int send_batch(struct udp_mover *mover)
 	int sent;
 
 	batch->is_leaving = true;
-	udp_mover_begin_copy(mover);
+	udp_mover_begin_copy(x);
 	if (!batch->is_made)
 		make_batch(x, batch);
 	for (unsigned i = batch->segments_sent; i < batch->segment_count; i++) {
@@ -400,7 +400,7 @@ static int send_batch(struct udp_mover *mover)
 	sent = datagram_send(&mover->data, &to, parts, part_count,
 			     UDP_DATA_HEADER_BYTES + peer->segment_bytes,
 			     total_bytes);
-	udp_mover_end_copy(mover);
+	udp_mover_end_copy(x);
 	batch->is_leaving = false;
 	if (sent > 0)
 		batch->segments_sent += (unsigned)sent;

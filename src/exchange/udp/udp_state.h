@@ -159,18 +159,26 @@ struct udp_receive_batch {
 };
 
 /*
- * A socket for DATA, and a thread that moves bytes between it and messages.
- * Mover 0 has the rank's own thread, the others have threads that the rank
- * starts.  Each peer is told the port of one of them, which alone receives what
- * the peer sends.
+ * Sockets for STATUS and for DATA, and a thread that hears the one, and moves
+ * bytes between the other and messages.  Mover 0 has the rank's own thread, the
+ * others have threads that the rank starts.  Each peer has one of them: it is
+ * told that one's port for DATA, and gets STATUS from that one's other port, to
+ * which it then sends its own.
  */
 struct udp_mover {
 	/* Written by udp_mover.c. */
 	struct udp *x;
 	struct udp_thread thread;
-	int waker;   /* -1: there is just one mover */
-	bool sleeps; /* and is to be woken if there is something for it to do */
-	struct datagram_socket data; /* which udp_join.c opens */
+	int waker; /* -1: there is just one mover */
+	bool sleeps;
+	bool is_woken; /* while it sleeps */
+	/* There may be something for it to do, since it last began a step. */
+	bool is_wanted;
+	/* udp_join.c opens these. */
+	struct datagram_socket control, data;
+
+	/* Written by udp.c. */
+	bool announces; /* it is to tell its peers of the collective */
 
 	/* Written by udp_receive.c. */
 	struct udp_receive_batch receiving;
@@ -191,7 +199,6 @@ struct udp {
 
 	/* Written by udp_join.c, before anything is sent. */
 	struct udp_wire_keys keys;
-	struct datagram_socket control;
 	uint32_t *segment_bytes; /* [node]: to each; owned */
 	uint64_t window_bytes;
 	/* Others may send so much of each message before this rank is ready:
@@ -223,6 +230,8 @@ struct udp {
 	unsigned copying_count; /* movers that have given it to move bytes */
 	bool awaits_copies;	/* the rank's own thread: until there is none */
 	bool movers_end;
+	/* Written by udp.c. */
+	bool keeps_state; /* also while a STATUS is sent */
 
 	/* Written by udp_send.c. */
 	uint32_t round;		     /* rounds sent */
@@ -243,11 +252,9 @@ static inline const struct udp *udp_of_const(const struct exchange *exchange)
 /* --- udp_join.c -------------------------------------------------------------
  */
 
-/* There is no socket yet, for udp_join_close(). */
-void udp_join_init(struct udp *x);
 /* Addresses, sockets and peers.  0 or -errno with *failure filled. */
 int udp_join_open(struct udp *x, struct failure *failure);
-/* Safe after udp_join_init(), and after a part of udp_join_open(). */
+/* Safe before udp_join_open(), and after a part of it. */
 void udp_join_close(struct udp *x);
 
 /* --- udp_status.c -----------------------------------------------------------
@@ -276,8 +283,10 @@ void udp_status_send_twice(struct udp *x, unsigned node);
 void udp_status_hear_data(struct udp *x, unsigned node, uint16_t flags);
 /* Send the list of segments that are missing, twice. */
 void udp_status_send_gaps(struct udp *x, unsigned node);
-/* Take all STATUS that has come.  True if there was any. */
-bool udp_status_receive(struct udp *x);
+/* Tell the mover's peers of the collective what we announce. */
+void udp_status_announce(struct udp_mover *mover);
+/* Take all STATUS that has come to the mover.  True if there was any. */
+bool udp_status_receive(struct udp_mover *mover);
 /* The fewest STATUS that must come before we can go on, apart from urgent ones
  * and from DATA, which wake us anyway. */
 unsigned udp_status_needed(const struct udp *x);
@@ -333,8 +342,8 @@ int udp_mover_start(struct udp *x, void (*work)(void *mover));
 /* Wait until the other movers have ended. */
 void udp_mover_stop(struct exchange *exchange);
 void udp_mover_close(struct udp *x);
-/* The mover that has DATA from the node, and the one that sends to it: in
- * rounds, which go to one node after the other, mover 0. */
+/* The mover that has STATUS and DATA from the node, and the one that sends DATA
+ * to it: in rounds, which go to one node after the other, mover 0. */
 struct udp_mover *udp_mover_from(const struct udp *x, unsigned node);
 struct udp_mover *udp_mover_to(const struct udp *x, unsigned node);
 /* Bytes of our message to the node that it may have: also those that a mover
@@ -342,12 +351,15 @@ struct udp_mover *udp_mover_to(const struct udp *x, unsigned node);
 uint64_t udp_mover_sent_bytes(const struct udp *x, unsigned node);
 /* Give the state away while bytes are copied, and take it again: the epoch may
  * be another one then, and there may be a failure. */
-void udp_mover_begin_copy(struct udp_mover *mover);
-void udp_mover_end_copy(struct udp_mover *mover);
-/* Give it away for a sleep, and take it again. */
-void udp_mover_lie_down(struct udp_mover *mover);
+void udp_mover_begin_copy(struct udp *x);
+void udp_mover_end_copy(struct udp *x);
+/* It begins to look for what there is to do. */
+void udp_mover_begin_step(struct udp_mover *mover);
+/* Give it away for a sleep, and take it again.  False: the mover must not
+ * sleep, since it is wanted. */
+bool udp_mover_lie_down(struct udp_mover *mover);
 void udp_mover_get_up(struct udp_mover *mover);
-/* If it sleeps, it sleeps no longer. */
+/* It sleeps no longer, or not before it has done another step. */
 void udp_mover_wake(struct udp_mover *mover);
 void udp_mover_wake_all(struct udp *x);
 /* The rank's own thread waits until no mover copies bytes. */

@@ -204,6 +204,7 @@ static void fill_gaps(const struct udp_peer *peer,
 static void send_datagram(struct udp *x, unsigned node, const uint8_t *datagram,
 			  size_t byte_count)
 {
+	struct datagram_socket *socket = &udp_mover_from(x, node)->control;
 	struct iovec part = { (void *)datagram, byte_count };
 	unsigned tries = x->base.peers[node]->is_here ||
 					 x->peers[node]->status_serial < 3
@@ -215,9 +216,12 @@ static void send_datagram(struct udp *x, unsigned node, const uint8_t *datagram,
 			(uint16_t)(x->control_ports[node] + i * x->port_step);
 		struct address to = udp_address(x, node, port);
 
-		datagram_send(&x->control, &to, &part, 1, byte_count,
-			      byte_count);
 		x->base.counters.status_datagrams++;
+		if (!x->keeps_state)
+			udp_mover_begin_copy(x);
+		datagram_send(socket, &to, &part, 1, byte_count, byte_count);
+		if (!x->keeps_state)
+			udp_mover_end_copy(x);
 	}
 }
 
@@ -228,7 +232,7 @@ static void send_wake_up(struct udp *x, unsigned node)
 	uint8_t nothing[UDP_WAKE_UP_BYTES] = { 0 };
 	struct iovec part = { nothing, sizeof(nothing) };
 
-	datagram_send(&x->control, &to, &part, 1, sizeof(nothing),
+	datagram_send(&x->movers[0].control, &to, &part, 1, sizeof(nothing),
 		      sizeof(nothing));
 	x->base.counters.status_datagrams++;
 }
@@ -306,6 +310,15 @@ void udp_status_send(struct udp *x, unsigned node, uint32_t flags)
 		send_status(x, (udp_own(x) + i) % count, flags, OCCASION_ANY);
 }
 
+void udp_status_announce(struct udp_mover *mover)
+{
+	struct udp *x = mover->x;
+
+	for (unsigned i = 1; i < x->base.ring_count; i++)
+		if (udp_mover_from(x, x->base.ring[i]) == mover)
+			udp_status_send(x, x->base.ring[i], 0);
+}
+
 void udp_status_send_twice(struct udp *x, unsigned node)
 {
 	send_status(x, node, 0, OCCASION_ANY);
@@ -346,7 +359,8 @@ void udp_status_say_hello(struct udp *x)
 	if (page)
 		x->page = udp_page_make(count, x->hello);
 	if (x->page)
-		udp_page_attach(x->page, address_port(&x->control.local));
+		udp_page_attach(x->page,
+				address_port(&x->movers[0].control.local));
 	udp_status_send(x, EXCHANGE_ALL, 0);
 }
 
@@ -360,7 +374,8 @@ static void take_offer(struct udp *x, const uint8_t *offer)
 	x->awaits_page = false;
 	x->page = udp_page_find(offer, udp_node_count(x), udp_own(x));
 	if (x->page)
-		udp_page_attach(x->page, address_port(&x->control.local));
+		udp_page_attach(x->page,
+				address_port(&x->movers[0].control.local));
 	udp_status_send(x, EXCHANGE_ALL, 0);
 }
 
@@ -689,14 +704,26 @@ static bool is_for_us(const struct udp *x, const struct udp_wire_status *status)
 	       status->epoch <= x->base.epoch + EXCHANGE_LEAD_MAX;
 }
 
-static bool receive_datagrams(struct udp *x)
+static bool take_datagram(struct udp_mover *mover, uint8_t *datagram,
+			  struct datagram_head *head)
 {
+	bool any;
+
+	udp_mover_begin_copy(mover->x);
+	any = datagram_receive(&mover->control, datagram,
+			       UDP_STATUS_BYTES_MAX + 1, head) > 0;
+	udp_mover_end_copy(mover->x);
+	return any;
+}
+
+static bool receive_datagrams(struct udp_mover *mover)
+{
+	struct udp *x = mover->x;
 	uint8_t datagram[UDP_STATUS_BYTES_MAX + 1];
 	struct datagram_head head;
 	unsigned count = 0, max = TAKEN_PER_RANK * udp_node_count(x);
 
-	while (count < max && datagram_receive(&x->control, datagram,
-					       sizeof(datagram), &head) > 0) {
+	while (count < max && take_datagram(mover, datagram, &head)) {
 		struct udp_wire_status status;
 
 		count++;
@@ -737,12 +764,12 @@ static bool receive_from_page(struct udp *x)
 }
 
 /* Datagrams first: they may be older, and then would be of no use. */
-bool udp_status_receive(struct udp *x)
+bool udp_status_receive(struct udp_mover *mover)
 {
-	bool any = receive_datagrams(x);
+	bool any = receive_datagrams(mover);
 
-	if (x->page)
-		any |= receive_from_page(x);
+	if (mover->x->page && mover == mover->x->movers)
+		any |= receive_from_page(mover->x);
 	return any;
 }
 
