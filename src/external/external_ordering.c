@@ -1,6 +1,8 @@
 /*
  * external_ordering.c - the ordering team: a batch into order, and to a sink
  */
+#include <assert.h>
+
 #include "external/external_state.h"
 #include "sort/chunk_range.h"
 
@@ -221,100 +223,72 @@ bool external_sort_in_place(struct external *external, struct batch *batch)
  * that is read at random as fast as in order.)
  */
 
-/* A record, as far as it lies in a chunk. */
-struct fragment {
-	uint64_t slot;	     /* of the record: its number in the input */
-	uint32_t from_bytes; /* in the record */
-	uint32_t length_bytes;
-	uint32_t at_bytes; /* in the chunk */
-};
-
-/* A step through the worker's chunks, record by record. */
-struct fetch_cursor {
-	uint64_t chunk;
-	uint64_t record; /* counted from the chunk's first */
+struct fetching {
+	struct external *external;
+	const struct batch *batch; /* of all records' keys, sorted in place */
+	struct chunk_range range;
 };
 
 /* One worker's. */
 struct fetcher {
 	struct read_ahead reads;
 	const struct fetching *fetching;
-	struct fetch_cursor ahead;
+	/* What is to be read next: behind so many bytes of that chunk. */
+	uint64_t chunk;
+	uint64_t done_bytes;
 };
 
-struct fetching {
-	struct external *external;
-	const struct batch *batch; /* of all records' keys, sorted in place */
-	struct sink *sink;
-	unsigned worker_count;
-	struct chunk_range range;
-};
-
-static struct fragment find_fragment(const struct fetching *fetching,
-				     const struct chunk *chunk, uint64_t record)
-{
-	uint64_t size = fetching->range.record_size;
-	uint64_t begin =
-		chunk->begin_byte - chunk->begin_byte % size + record * size;
-	uint64_t from = MAX(begin, chunk->begin_byte);
-
-	return (struct fragment){
-		.slot = batch_slot(fetching->batch,
-				   chunk->first_record + record),
-		.from_bytes = (uint32_t)(from - begin),
-		.length_bytes =
-			(uint32_t)(MIN(begin + size, chunk->end_byte) - from),
-		.at_bytes = (uint32_t)(from - chunk->begin_byte),
-	};
-}
-
+/* A record, as far as it lies in a chunk. */
 static bool next_extent(void *context, struct read_extent *extent)
 {
 	struct fetcher *fetcher = context;
 	const struct fetching *fetching = fetcher->fetching;
-	const struct input *input = &fetching->external->reading.input;
-	struct fetch_cursor *at = &fetcher->ahead;
+	const struct external *external = fetching->external;
+	const struct input *input = &external->reading.input;
+	uint64_t size = fetching->range.record_size;
+	uint64_t at_byte, record, slot;
 	const struct input_file *file;
-	struct fragment fragment;
 	struct chunk chunk;
 
-	if (at->chunk >= fetching->range.chunk_count)
+	if (fetcher->chunk >= fetching->range.chunk_count)
 		return false;
-	chunk = chunk_range_at(&fetching->range, at->chunk);
-	fragment = find_fragment(fetching, &chunk, at->record);
-	file = &input->files[input_find_file(input, fragment.slot)];
+	chunk = chunk_range_at(&fetching->range, fetcher->chunk);
+	at_byte = chunk.begin_byte + fetcher->done_bytes;
+	record = chunk.first_record + at_byte / size - chunk.begin_byte / size;
+	slot = batch_slot(fetching->batch, record);
+	file = &input->files[input_find_file(input, slot)];
 	*extent = (struct read_extent){
 		.direct_fd = file->direct_fd,
 		.plain_fd = file->fd,
-		.offset_bytes = input_offset(input, file, fragment.slot) +
-				fragment.from_bytes,
-		.length_bytes = fragment.length_bytes,
+		.offset_bytes =
+			input_offset(input, file, slot) + at_byte % size,
+		.length_bytes = (uint32_t)MIN(size - at_byte % size,
+					      chunk.end_byte - at_byte),
 		.path = file->path,
 	};
-	if (++at->record == chunk.end_record - chunk.first_record)
-		*at = (struct fetch_cursor){
-			.chunk = at->chunk + fetching->worker_count,
-		};
+	fetcher->done_bytes += extent->length_bytes;
+	if (at_byte + extent->length_bytes == chunk.end_byte) {
+		fetcher->chunk += external->ordering.pool.worker_count;
+		fetcher->done_bytes = 0;
+	}
 	return true;
 }
 
-/* 0 or -errno with *failure filled. */
-static int fill_chunk(struct fetcher *fetcher, const struct chunk *chunk,
-		      uint8_t *target, struct failure *failure)
+/* The chunk's records follow each other, as next_extent() names them.  0 or
+ * -errno with *failure filled. */
+static int fill_chunk(struct read_ahead *reads, uint8_t *target, size_t length,
+		      struct failure *failure)
 {
-	uint64_t count = chunk->end_record - chunk->first_record;
+	struct read_extent extent = { 0 };
 
-	for (uint64_t i = 0; i < count; i++) {
-		struct fragment fragment =
-			find_fragment(fetcher->fetching, chunk, i);
-		/* next_extent() names the same ones. */
-		const uint8_t *bytes = read_ahead_bytes(
-			&fetcher->reads, fragment.length_bytes, failure);
+	for (size_t done = 0; done < length; done += extent.length_bytes) {
+		const uint8_t *bytes;
+		int taken = read_ahead_take(reads, &extent, &bytes, failure);
 
-		if (!bytes)
-			return -EIO;
-		memcpy(target + fragment.at_bytes, bytes,
-		       fragment.length_bytes);
+		if (taken < 0)
+			return taken;
+		assert(taken == 1 && extent.length_bytes <= length - done);
+		memcpy(target + done, bytes, extent.length_bytes);
 	}
 	return 0;
 }
@@ -326,13 +300,14 @@ static bool fetch_chunk(struct fetcher *fetcher, unsigned worker,
 	const struct fetching *fetching = fetcher->fetching;
 	struct chunk chunk = chunk_range_at(&fetching->range, number);
 	size_t length = chunk.end_byte - chunk.begin_byte;
-	struct sink_slot *slot = sink_take(fetching->sink);
+	struct sink *sink = fetching->external->ordering.destination.sink;
+	struct sink_slot *slot = sink_take(sink);
 	struct failure failure;
 
 	stage_wait(fetcher->reads.clock, STAGE_FOR_WRITE);
 	if (!slot)
 		return false;
-	if (fill_chunk(fetcher, &chunk, slot->data, &failure) < 0) {
+	if (fill_chunk(&fetcher->reads, slot->data, length, &failure) < 0) {
 		external_fail(fetching->external, &failure);
 		return false;
 	}
@@ -341,7 +316,7 @@ static bool fetch_chunk(struct fetcher *fetcher, unsigned worker,
 	slot->part = chunk.part;
 	slot->offset_bytes = chunk.begin_byte;
 	slot->length_bytes = length;
-	sink_put(fetching->sink, slot);
+	sink_put(sink, slot);
 	stage_unit(fetcher->reads.clock, STAGE_PUT, length);
 	external_serve_output(fetching->external, worker, length);
 	return true;
@@ -357,7 +332,7 @@ static void fetch(void *context, unsigned worker)
 		&external->ordering.trace.lanes[worker].clock;
 	struct fetcher fetcher = {
 		.fetching = fetching,
-		.ahead = { .chunk = worker },
+		.chunk = worker,
 	};
 	uint64_t chunk = worker;
 	bool good = true;
@@ -370,28 +345,12 @@ static void fetch(void *context, unsigned worker)
 	while (good && chunk < fetching->range.chunk_count &&
 	       !first_failure_stops(&external->failure)) {
 		good = fetch_chunk(&fetcher, worker, chunk);
-		chunk += fetching->worker_count;
+		chunk += external->ordering.pool.worker_count;
 	}
 	if (good)
-		sink_help(fetching->sink);
+		sink_help(external->ordering.destination.sink);
 	stage_wait(clock, STAGE_FOR_WRITE);
 	read_ahead_close(&fetcher.reads);
-}
-
-static bool fetch_all(struct external *external, const struct batch *batch)
-{
-	struct sink *sink = external->ordering.destination.sink;
-	struct fetching fetching = {
-		.external = external,
-		.batch = batch,
-		.sink = sink,
-		.worker_count = external->ordering.pool.worker_count,
-		.range = chunk_range_of(sink, external->request.shape.size, 0,
-					batch->record_count),
-	};
-
-	thread_pool_run(&external->ordering.pool, fetch, &fetching);
-	return !first_failure_stops(&external->failure);
 }
 
 /* --- last passes that merge nothing --------------------------------------- */
@@ -399,14 +358,18 @@ static bool fetch_all(struct external *external, const struct batch *batch)
 bool external_order_keys(struct external *external, struct batch *batch)
 {
 	struct external_ordering *ordering = &external->ordering;
+	struct fetching fetching = { .external = external, .batch = batch };
 
 	external_begin_pass(external, EXTERNAL_RUNS);
 	if (!external_sort_in_place(external, batch))
 		return false;
 	external_begin_pass(external, EXTERNAL_OUTPUT);
 	ordering->next_record = batch->record_count;
-	return fetch_all(external, batch) &&
-	       external_finish_sink(external, NULL);
+	fetching.range = chunk_range_of(ordering->destination.sink,
+					external->request.shape.size, 0,
+					batch->record_count);
+	thread_pool_run(&ordering->pool, fetch, &fetching);
+	return external_finish_sink(external, NULL);
 }
 
 static void run_counted(void *context, unsigned worker)
