@@ -95,9 +95,10 @@ bool external_finish_sink(struct external *external, struct run_sink *run)
 {
 	struct failure failure;
 
-	if (sink_finish(sink_of(external, run), &failure) < 0)
-		external_fail(external, &failure);
-	return !first_failure_stops(&external->failure);
+	int error = sink_finish(sink_of(external, run), &failure);
+
+	return external_good(external, error, &failure) &&
+	       !first_failure_stops(&external->failure);
 }
 
 void external_begin_pieces(struct external *external)
@@ -303,14 +304,14 @@ static bool fetch_chunk(struct fetcher *fetcher, unsigned worker,
 	struct sink *sink = fetching->external->ordering.destination.sink;
 	struct sink_slot *slot = sink_take(sink);
 	struct failure failure;
+	int error;
 
 	stage_wait(fetcher->reads.clock, STAGE_FOR_WRITE);
 	if (!slot)
 		return false;
-	if (fill_chunk(&fetcher->reads, slot->data, length, &failure) < 0) {
-		external_fail(fetching->external, &failure);
+	error = fill_chunk(&fetcher->reads, slot->data, length, &failure);
+	if (!external_good(fetching->external, error, &failure))
 		return false;
-	}
 	stage_unit(fetcher->reads.clock, STAGE_GATHER, length);
 	slot->clock = fetcher->reads.clock;
 	slot->part = chunk.part;

@@ -592,13 +592,12 @@ static bool merge_into_run(struct external *external, unsigned first,
 static bool refuse_parts(struct external *external, unsigned runs_max)
 {
 	struct failure failure;
+	int error = failure_set(&failure, EXIT_RESOURCES, "memory", 0,
+				"too little to merge %u runs, of which no two "
+				"are neighbours, at once: %u may be",
+				external->runs.index.run_count, runs_max);
 
-	failure_set(&failure, EXIT_RESOURCES, "memory", 0,
-		    "too little to merge %u runs, of which no two are "
-		    "neighbours, at once: %u may be",
-		    external->runs.index.run_count, runs_max);
-	external_fail(external, &failure);
-	return false;
+	return external_good(external, error, &failure);
 }
 
 /* Merge neighbours until one merge suffices for the rest, and no more of them

@@ -235,14 +235,14 @@ static bool fits(const struct external_rank *rank, const struct batch *batch)
 {
 	struct external *external = rank->external;
 	struct failure failure;
+	int error = 0;
 
-	if (batch->record_count <=
+	if (batch->record_count >
 	    rank->records_max - external->ordering.next_record)
-		return true;
-	failure_set(&failure, EXIT_PEER, NULL, 0,
-		    "more records have come than the ranks have told of");
-	external_fail(external, &failure);
-	return false;
+		error = failure_set(
+			&failure, EXIT_PEER, NULL, 0,
+			"more records have come than the ranks have told of");
+	return external_good(external, error, &failure);
 }
 
 static bool empty(void *context, struct batch *batch)
@@ -419,7 +419,7 @@ void external_rank_limits(const struct external_rank *rank,
 void external_rank_stop(struct external_rank *rank,
 			const struct failure *failure)
 {
-	external_fail(rank->external, failure);
+	first_failure_note(&rank->external->failure, failure);
 	if (rank->claims)
 		reading_claims_stop(rank->claims);
 	/* A thread that waits for a word sees that it has changed, and the

@@ -166,18 +166,12 @@ struct external {
 	struct external_meter meter;
 };
 
-static inline void external_fail(struct external *external,
-				 const struct failure *failure)
-{
-	first_failure_note(&external->failure, failure);
-}
-
 /* False: there was an error, and *failure is noted. */
 static inline bool external_good(struct external *external, int error,
 				 const struct failure *failure)
 {
 	if (error)
-		external_fail(external, failure);
+		first_failure_note(&external->failure, failure);
 	return error == 0;
 }
 
