@@ -19,22 +19,12 @@
 
 #include "external/external_state.h"
 
-static uint64_t wanted(const struct external *external)
-{
-	return external->request.head_records;
-}
-
-static struct sort_wiring *wiring_of(struct external *external)
-{
-	return &external->ordering.wiring;
-}
-
 void external_begin_head(struct external *external)
 {
 	struct external_head *head = &external->head;
 
 	atomic_init(&head->word_max, UINT64_MAX);
-	if (wanted(external) > 0 && external->plan.keeps_head)
+	if (external->plan.keeps_head)
 		head->batch = pipeline_take(&external->pipeline.free);
 }
 
@@ -56,11 +46,12 @@ static void lower_bound(struct external *external, uint64_t word)
 static void bound_by_batch(struct external *external, const struct batch *batch)
 {
 	const struct record_shape *shape = &external->request.shape;
+	uint64_t wanted = external->request.head_records;
 	uint64_t slot, word;
 
-	if (batch->record_count < wanted(external))
+	if (batch->record_count < wanted)
 		return;
-	slot = batch_slot(batch, wanted(external) - 1);
+	slot = batch_slot(batch, wanted - 1);
 	word = record_key_word(shape, batch->records + slot * shape->size, 0);
 	if (shape->keys.length <= sizeof(word) && word > 0 &&
 	    !external->config->sort->unique)
@@ -74,7 +65,7 @@ static void bound_by_batch(struct external *external, const struct batch *batch)
 bool external_bound_by_runs(struct external *external)
 {
 	const struct run_index *index = &external->runs.index;
-	uint64_t left = wanted(external);
+	uint64_t left = external->request.head_records;
 	struct failure failure;
 	uint32_t *order;
 
@@ -122,12 +113,12 @@ static bool partition(struct external *external)
 
 	head->source = (struct source){
 		.ops = &operations,
-		.record_count = head->record_count,
-		.slot_count = head->record_count,
+		.record_count = batch->record_count,
+		.slot_count = batch->record_count,
 		.record_size = external->request.shape.size,
 		.base = batch->records,
 	};
-	batch_begin(batch, wiring_of(external), &config);
+	batch_begin(batch, &external->ordering.wiring, &config);
 	splitters_init_static(&batch->splitters,
 			      external->reading.lane[0].static_kind,
 			      batch->plan.bucket_count);
@@ -143,28 +134,27 @@ static bool tidy(struct external *external)
 
 	if (!partition(external) || !external_sort_in_place(external, batch))
 		return false;
-	external->head.record_count = batch->record_count;
 	bound_by_batch(external, batch);
 	batch_compact(batch, external->request.shape.size,
-		      local_sort_kernel(wiring_of(external)->kernel));
+		      local_sort_kernel(external->config->sort->kernel));
 	return true;
 }
 
 bool external_empty_into_head(struct external *external, struct batch *batch)
 {
-	struct external_head *head = &external->head;
+	struct batch *kept = external->head.batch;
 	uint32_t size = external->request.shape.size;
 
 	if (!external_sort_in_place(external, batch))
 		return false;
 	bound_by_batch(external, batch);
-	if (head->record_count + batch->record_count > head->batch->capacity &&
+	if (kept->record_count + batch->record_count > kept->capacity &&
 	    !tidy(external))
 		return false;
-	batch_gather(batch, gather_kernel(wiring_of(external)->kernel, size),
+	batch_gather(batch, gather_kernel(external->config->sort->kernel, size),
 		     size, 0, (uint32_t)batch->record_count,
-		     head->batch->records + head->record_count * size);
-	head->record_count += batch->record_count;
+		     kept->records + kept->record_count * size);
+	kept->record_count += batch->record_count;
 	return true;
 }
 
@@ -182,7 +172,7 @@ bool external_end_head(struct external *external)
 		pipeline_put(&pipeline->free, batch);
 	}
 	/* The keys of an empty stream are of no kind that splitters have. */
-	if (head->record_count == 0) {
+	if (head->batch->record_count == 0) {
 		pipeline_put(&pipeline->free, head->batch);
 		return true;
 	}

@@ -97,11 +97,10 @@ struct external_ordering {
 struct external_head {
 	/* Records with a greater first word are not wanted. */
 	_Atomic uint64_t word_max;
-	/* If the plan keeps them: a batch that is not in the pipeline, and how
-	 * many records it has, those of earlier batches first; these are a
-	 * source for their order. */
+	/* If the plan keeps them: a batch that is not in the pipeline.  Its
+	 * records, those of earlier batches first, are a source for their
+	 * order. */
 	struct batch *batch;
-	uint64_t record_count;
 	struct source source;
 };
 
