@@ -249,7 +249,7 @@ static int exchange_wave(struct joint_sort *joint, uint32_t wave)
 static uint64_t part_records(const struct joint_sort *joint)
 {
 	const struct merge_plan *merge = joint->rank->merge;
-	uint32_t piece = merge->has_lead ? 1 : 0;
+	uint32_t piece = merge->begin ? 1 : 0;
 	uint64_t records = 0;
 
 	for (uint32_t r = 0; sorts(joint) && r < joint->runs.part.run_count;

@@ -170,7 +170,6 @@ static int cut(struct cutter *cutter, struct failure *failure)
 	bool is_lead = plan->begin != NULL;
 	int error = 0;
 
-	plan->has_lead = is_lead;
 	for (uint32_t i = 0; i < block_count && error == 0; i++) {
 		uint32_t block = plan->order[i];
 		unsigned run = find_run(plan, block);

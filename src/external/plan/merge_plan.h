@@ -61,7 +61,6 @@ struct merge_plan {
 	unsigned run_count;
 	bool unique;
 	const struct run_cut *begin, *end;
-	bool has_lead; /* piece 0 is the lead; there are others, then */
 	uint32_t piece_count;
 	/* Piece p has the blocks order[piece_start[p]] up to
 	 * order[piece_start[p + 1]]; the latter is where the cut is. */
@@ -90,10 +89,11 @@ uint64_t merge_plan_count_before(const struct merge_plan *plan, uint32_t piece,
 				 unsigned run, const uint8_t *records,
 				 uint64_t count);
 
+/* The part begins with a cut: others follow the lead. */
 static inline bool merge_plan_is_lead(const struct merge_plan *plan,
 				      uint32_t piece)
 {
-	return plan->has_lead && piece == 0;
+	return plan->begin && piece == 0;
 }
 
 /* The first block that piece p has of run r; r counts from first_run. */
