@@ -88,11 +88,9 @@ static int wait_for_wave(struct joint_sort *joint, uint32_t read,
 
 static int make_runs(struct joint_sort *joint)
 {
-	struct external_rank_limits own;
-	int error;
+	int error =
+		cluster_runs_tell_limits(&joint->runs, &joint->rank->limits);
 
-	external_rank_limits(joint->rank, &own);
-	error = cluster_runs_tell_limits(&joint->runs, &own);
 	if (error == 0)
 		error = cluster_keep_check(&joint->runs);
 	if (error)

@@ -121,13 +121,11 @@ int external_rank_plan_part(struct external_rank *rank,
 			    struct merge_request *part, struct failure *failure)
 {
 	struct external *external = rank->external;
-	const struct external_plan *plan = &external->plan;
 
 	rank->has_part = part != NULL;
 	if (part) {
 		part->unique = external->config->sort->unique;
-		part->piece_records =
-			external_plan_piece_records(plan, plan->free_batches);
+		part->piece_records = rank->limits.piece_records;
 		part->kernel = external->config->sort->kernel;
 		part->rank_count = external->config->ranks.rank_count;
 		part->piece_count_max = EXTERNAL_RANK_PIECES_MAX;
@@ -359,9 +357,10 @@ static int prepare(struct external_rank *rank, struct failure *failure)
 {
 	struct external *external = rank->external;
 	const struct external_config *config = external->config;
+	const struct external_plan *plan = &external->plan;
 	int error = external_prepare(external, failure);
 
-	rank->index_bytes = external->plan.index_bytes;
+	rank->index_bytes = plan->index_bytes;
 	if (config->ranks.shares_input)
 		rank->claims = &external->reading.claims;
 	if (error == 0)
@@ -370,10 +369,17 @@ static int prepare(struct external_rank *rank, struct failure *failure)
 		error = open_kept(rank, failure);
 	if (error)
 		return error;
-	rank->area_bytes = external_plan_area_bytes(
-		&external->plan, external->plan.free_batches);
+	rank->area_bytes = external_plan_area_bytes(plan, plan->free_batches);
 	rank->slots_bytes = (size_t)slot_count(rank) * slot_bytes(rank);
 	assert(rank->slots_bytes < rank->area_bytes);
+	rank->limits = (struct external_rank_limits){
+		.piece_records =
+			external_plan_piece_records(plan, plan->free_batches),
+		.block_records = plan->block_records,
+		.wanted_bytes = (rank->area_bytes - rank->slots_bytes) /
+				MAX(1, config->ranks.taker_count),
+		.kept_records = plan->kept_slice_records,
+	};
 	return 0;
 }
 
@@ -398,22 +404,6 @@ int external_rank_open(struct external_rank **opened,
 	rank->stages = rank->external->meter.tables;
 	*opened = rank;
 	return prepare(rank, failure);
-}
-
-void external_rank_limits(const struct external_rank *rank,
-			  struct external_rank_limits *limits)
-{
-	const struct external_plan *plan = &rank->external->plan;
-	unsigned taker_count = rank->external->config->ranks.taker_count;
-
-	*limits = (struct external_rank_limits){
-		.piece_records =
-			external_plan_piece_records(plan, plan->free_batches),
-		.block_records = plan->block_records,
-		.wanted_bytes = (rank->area_bytes - rank->slots_bytes) /
-				MAX(1, taker_count),
-		.kept_records = plan->kept_slice_records,
-	};
 }
 
 void external_rank_stop(struct external_rank *rank,

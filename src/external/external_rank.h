@@ -38,10 +38,22 @@
 #include "external/read/reading_claims.h"
 #include "io/output/output.h"
 
+/* What all ranks must know of one: words, as ranks tell them. */
+struct external_rank_limits {
+	uint64_t piece_records; /* that a piece of it has at most */
+	uint64_t block_records; /* and a block of its runs */
+	/* Stored bytes that another rank may want of it in one wave. */
+	uint64_t wanted_bytes;
+	/* Records that a rank whose runs it keeps may send it in one wave of
+	 * the first pass: whole blocks.  0: it keeps none. */
+	uint64_t kept_records;
+};
+
 struct external_rank {
-	/* What the caller looks at: the index of our own runs, from their end
-	 * on; the merge of our part, once it is planned; and memory that is
-	 * planned for what other ranks tell of their runs. */
+	/* What the caller looks at: our limits; the index of our own runs, from
+	 * their end on; the merge of our part, once it is planned; and memory
+	 * that is planned for what other ranks tell of their runs. */
+	struct external_rank_limits limits;
 	const struct run_index *index;
 	const struct merge_plan *merge;
 	uint64_t index_bytes;
@@ -88,24 +100,11 @@ struct external_rank {
 	_Atomic uint32_t taken_waves;
 };
 
-/* What all ranks must know of one: words, as ranks tell them. */
-struct external_rank_limits {
-	uint64_t piece_records; /* that a piece of it has at most */
-	uint64_t block_records; /* and a block of its runs */
-	/* Stored bytes that another rank may want of it in one wave. */
-	uint64_t wanted_bytes;
-	/* Records that a rank whose runs it keeps may send it in one wave of
-	 * the first pass: whole blocks.  0: it keeps none. */
-	uint64_t kept_records;
-};
-
 /* config->ranks.rank_count is above 1.  The config is borrowed until
  * external_rank_close(). */
 int external_rank_open(struct external_rank **rank,
 		       const struct external_config *config,
 		       struct failure *failure);
-void external_rank_limits(const struct external_rank *rank,
-			  struct external_rank_limits *limits);
 
 /* Sort the input into runs, and merge these until there are no more than
  * runs_max. */
