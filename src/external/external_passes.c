@@ -164,15 +164,6 @@ static void index_resident(struct run_index *index, struct batch *batch)
 	}
 }
 
-static bool keep(struct external *external, struct batch *batch)
-{
-	if (!begin_run(external, batch) ||
-	    !external_sort_in_place(external, batch))
-		return false;
-	index_resident(&external->runs.index, batch);
-	return true;
-}
-
 void external_count_runs(struct external *external)
 {
 	struct external_runs *runs = &external->runs;
@@ -620,24 +611,15 @@ static bool merge_until(struct external *external, unsigned runs_max)
 
 /* --- pass 2 ------------------------------------------------------------- */
 
-static bool spill_oldest(struct external *external)
-{
-	struct pipeline *pipeline = &external->pipeline;
-	struct batch *batch = pipeline_take(&pipeline->full);
-
-	if (!spill(external, batch))
-		return false;
-	pipeline_put(&pipeline->free, batch);
-	return true;
-}
-
 static bool keep_rest(struct external *external)
 {
 	struct batch *batch;
 
 	while ((batch = pipeline_take(&external->pipeline.full))) {
-		if (!keep(external, batch))
+		if (!begin_run(external, batch) ||
+		    !external_sort_in_place(external, batch))
 			return false;
+		index_resident(&external->runs.index, batch);
 		external->merge.resident_count++;
 	}
 	return true;
@@ -659,18 +641,22 @@ static unsigned find_runs_max(const struct external *external, unsigned agreed)
 bool external_settle_runs(struct external *external, unsigned free_count,
 			  unsigned agreed)
 {
-	const struct pipeline *pipeline = &external->pipeline;
+	struct pipeline *pipeline = &external->pipeline;
 	struct failure failure;
-	bool good = true;
 	int error;
 
 	external_begin_pass(external, EXTERNAL_RUNS);
-	while (good && pipeline->full.count > 0 &&
+	while (pipeline->full.count > 0 &&
 	       (pipeline->free.count < free_count ||
 		external->runs.index.run_count + pipeline->full.count >
-			find_runs_max(external, agreed)))
-		good = spill_oldest(external);
-	if (!good || !external_finish_sink(external, &external->runs.sink) ||
+			find_runs_max(external, agreed))) {
+		struct batch *oldest = pipeline_take(&pipeline->full);
+
+		if (!spill(external, oldest))
+			return false;
+		pipeline_put(&pipeline->free, oldest);
+	}
+	if (!external_finish_sink(external, &external->runs.sink) ||
 	    !keep_rest(external))
 		return false;
 	error = run_index_order(&external->runs.index, &failure);
