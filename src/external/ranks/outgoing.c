@@ -134,20 +134,9 @@ static bool next_unit(void *context, struct read_extent *extent)
 
 /* --- a wave --------------------------------------------------------------- */
 
-/* next_unit() names each such block.  0 or -errno with *failure filled. */
-static int copy_stored(struct outgoing *outgoing, const struct run_block *block,
-		       uint8_t *target, struct failure *failure)
-{
-	const uint8_t *bytes = read_ahead_bytes(&outgoing->reads,
-						block->stored_bytes, failure);
-
-	if (!bytes)
-		return -EIO;
-	memcpy(target, bytes, block->stored_bytes);
-	return 0;
-}
-
-/* The blocks of one run for one rank, to *target, which goes on behind them. */
+/* The blocks of one run for one rank, to *target, which goes on behind them.
+ * next_unit() names those that are stored.  0 or -errno with *failure filled.
+ */
 static int copy_range(struct outgoing *outgoing, unsigned rank, unsigned run,
 		      uint8_t **target, struct failure *failure)
 {
@@ -155,23 +144,28 @@ static int copy_range(struct outgoing *outgoing, unsigned rank, unsigned run,
 	uint32_t wave = outgoing->read_waves;
 	const struct batch *resident = index->runs[run].resident;
 	uint32_t end = piece_begin(outgoing, rank, wave + 1, run);
-	int error = 0;
 
-	for (uint32_t b = piece_begin(outgoing, rank, wave, run);
-	     b < end && error == 0; b++) {
+	for (uint32_t b = piece_begin(outgoing, rank, wave, run); b < end;
+	     b++) {
 		const struct run_block *block = &index->blocks[b];
+		const uint8_t *bytes;
 
-		if (resident)
+		if (resident) {
 			batch_gather(resident, outgoing->gather,
 				     index->shape.size, block->first_record,
 				     block->record_count, *target);
-		else
-			error = copy_stored(outgoing, block, *target, failure);
+		} else {
+			bytes = read_ahead_bytes(&outgoing->reads,
+						 block->stored_bytes, failure);
+			if (!bytes)
+				return -EIO;
+			memcpy(*target, bytes, block->stored_bytes);
+		}
 		*target += block->stored_bytes;
 		stage_part(outgoing->request.clock, STAGE_SEND,
 			   block->stored_bytes);
 	}
-	return error;
+	return 0;
 }
 
 int outgoing_read(struct outgoing *outgoing, struct failure *failure)
