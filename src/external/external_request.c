@@ -251,12 +251,11 @@ static bool fits(const struct external_request *request,
 		       request->available_bytes;
 }
 
-/* Halve the sort's memory until its scratch files fit beside it: they hardly
- * grow by as much. */
-static int leave_room(struct external_request *request,
+/* Halve the sort's memory, in which it may have so many workers, until its
+ * scratch files fit beside it: they hardly grow by as much. */
+static int leave_room(struct external_request *request, unsigned workers,
 		      struct external_plan *plan, struct failure *failure)
 {
-	unsigned workers = request->worker_count;
 	char needed[FORMAT_SIZE_BYTES], available[FORMAT_SIZE_BYTES];
 	uint64_t least = UINT64_MAX;
 	int error = 0;
@@ -308,14 +307,11 @@ int external_request_plan(struct external_request *request,
 			  struct external_plan *plan, struct failure *failure)
 {
 	unsigned workers = request->worker_count;
-	int error = 0;
+	int error;
 
 	if (choose_workers(request, plan) < 0)
 		return refuse_memory(request, config, failure);
-	if (!fits(request, plan)) {
-		request->worker_count = workers;
-		error = leave_room(request, plan, failure);
-	}
+	error = leave_room(request, workers, plan, failure);
 	if (error == 0)
 		merge_fewer(request, plan);
 	return error;
