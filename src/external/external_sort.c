@@ -481,7 +481,6 @@ void external_fill_result(const struct external *external,
 				      &ordering->pool, &arena, 1);
 }
 
-/* What is still open; each is safe if it was not opened. */
 void external_close(struct external *external)
 {
 	struct arena own = external->own;
@@ -588,18 +587,8 @@ static void measure(struct external *external,
 			 &explanation->unmeasured);
 }
 
-/* The output takes its room first, as in the sort itself. */
-static int find_refusal(struct external *external, struct failure *refusal)
-{
-	int error =
-		destination_open(&external->ordering.destination,
-				 external->reading.input.record_count, refusal);
-
-	return error ? error : external_begin_scratch(external, refusal);
-}
-
-/* Too little room for files is told with the plan; a file or folder that can't
- * be used ends it. */
+/* The output takes its room first, as in the sort itself.  Too little room for
+ * files is told with the plan; a file or folder that can't be used ends it. */
 static int explain(struct external *external,
 		   struct external_explanation *explanation,
 		   struct failure *failure)
@@ -609,7 +598,11 @@ static int explain(struct external *external,
 
 	if (error)
 		return error;
-	error = find_refusal(external, &explanation->refusal);
+	error = destination_open(&external->ordering.destination,
+				 external->reading.input.record_count,
+				 &explanation->refusal);
+	if (error == 0)
+		error = external_begin_scratch(external, &explanation->refusal);
 	if (error && error != -ENOSPC) {
 		*failure = explanation->refusal;
 		return error;
