@@ -41,6 +41,7 @@ static int make_plan(struct external *external, struct failure *failure)
 {
 	const struct external_config *config = external->config;
 	struct external_request *request = &external->request;
+	struct external_rates rates = config->rates;
 	int error;
 
 	/* A rank reads some of a shared input, and plans for more of it. */
@@ -49,13 +50,11 @@ static int make_plan(struct external *external, struct failure *failure)
 				      ? config->ranks.planned_records
 				      : external->reading.input.record_count,
 			      external->topology.cpu_count);
-	external->rates = config->rates;
 	/* Ranks must plan alike. */
 	if (config->rates.read == 0 && config->ranks.rank_count <= 1 &&
 	    external->reading.kind == READING_FILES)
-		external->rates.requests =
-			disk_probe_requests(&external->reading.input);
-	request->seek_bytes = external_rates_seek_bytes(&external->rates);
+		rates.requests = disk_probe_requests(&external->reading.input);
+	request->seek_bytes = external_rates_seek_bytes(&rates);
 	request->in_order = external->ordering.destination.is_stream;
 	error = external_request_plan(request, config, &external->plan,
 				      failure);
@@ -65,6 +64,7 @@ static int make_plan(struct external *external, struct failure *failure)
 		     &external->plan);
 	bound_scratch(external);
 	external->may_reread = external_may_reread(external);
+	external_predict(external, &rates);
 	return 0;
 }
 
@@ -368,7 +368,6 @@ int external_prepare(struct external *external, struct failure *failure)
 		error = lay_out_memory(external, failure);
 	if (error)
 		return error;
-	external_predict(external, &external->rates);
 	open_sinks(external);
 	return prepare_scratch(external, failure);
 }
@@ -614,7 +613,7 @@ static int explain(struct external *external,
 	explanation->request.lanes = NULL; /* which goes with the state */
 	explanation->plan = external->plan;
 	explanation->may_reread = external->may_reread;
-	explanation->rates = external->rates;
+	explanation->rates = external->meter.rates;
 	explanation->directory_count = external->runs.scratch.directory_count;
 	for (unsigned d = 0; d < explanation->directory_count; d++)
 		explanation->room_bytes[d] =

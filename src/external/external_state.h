@@ -139,7 +139,6 @@ struct external {
 	 * Written by external_sort.c. */
 	struct arena own; /* has this struct */
 	const struct external_config *config;
-	struct external_rates rates; /* the config's, and what was probed */
 	struct topology topology;
 	struct external_request request;
 	struct external_plan plan;
