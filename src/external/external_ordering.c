@@ -103,12 +103,7 @@ bool external_finish_sink(struct external *external, struct run_sink *run)
 
 void external_begin_pieces(struct external *external)
 {
-	struct external_ordering *ordering = &external->ordering;
-
-	ordering->has_last_key = false;
-	ordering->last_key = external->config->sort->unique
-				     ? external->reading.lane[0].common_key
-				     : NULL;
+	external->ordering.last_key = NULL;
 }
 
 /* The piece is in order, and still in its batch. */
@@ -116,12 +111,13 @@ static void keep_last_key(struct external *external)
 {
 	struct external_ordering *ordering = &external->ordering;
 	const uint8_t *record = orderer_last_record(&ordering->orderer);
+	uint8_t *last_key = external->reading.lane[0].common_key;
 
 	if (!record)
 		return;
-	memcpy(ordering->last_key, record + external->request.shape.keys.begin,
+	memcpy(last_key, record + external->request.shape.keys.begin,
 	       external->runs.index.key_shape.size);
-	ordering->has_last_key = true;
+	ordering->last_key = last_key;
 }
 
 /* The records of a batch are in the run, or in the output: as many as these
@@ -157,7 +153,7 @@ bool external_order(struct external *external, struct batch *batch,
 		.sums_up = !run && sort->checksum,
 		.drops_duplicates = sort->unique,
 		.keeps_last = sort->unique == UNIQUE_LAST,
-		.last_key = ordering->has_last_key ? ordering->last_key : NULL,
+		.last_key = ordering->last_key,
 		.key_shape = &external->runs.index.key_shape,
 		.is_ready = true,
 		.first_record = run ? 0 : ordering->next_record,
@@ -177,7 +173,7 @@ bool external_order(struct external *external, struct batch *batch,
 	if (!pass.good)
 		return external_finish_sink(external, run) && false;
 	count_written(external, run);
-	if (ordering->last_key)
+	if (sort->unique && external->config->merges_inputs)
 		keep_last_key(external);
 	ordering->checksum += orderer_checksum(&ordering->orderer);
 	ordering->dropped_count += orderer_dropped_count(&ordering->orderer);

@@ -539,8 +539,7 @@ static bool merge_runs(struct external *external, unsigned first,
 	bool good;
 
 	external->merge.run = into;
-	if (merges_inputs)
-		external_begin_pieces(external);
+	external_begin_pieces(external);
 	external_begin_pass(external, into ? EXTERNAL_MERGES : EXTERNAL_OUTPUT);
 	/* What is still being written belongs to this pass. */
 	good = external_open_pieces(external, &request) &&

@@ -88,8 +88,7 @@ struct external_ordering {
 	unsigned __int128 checksum;
 	/* The last key so far, in lane 0's memory for one, if duplicates are
 	 * dropped from pieces of which several may have a key; else NULL. */
-	uint8_t *last_key;
-	bool has_last_key;
+	const uint8_t *last_key;
 };
 
 /* What of the input so far may be among the records that are wanted, if only
@@ -281,13 +280,13 @@ bool external_end_head(struct external *external);
 int external_start_ordering(struct external *external, struct failure *failure);
 void external_lay_out_ordering(struct external *external);
 
-/* The batches that are ordered from now on are the pieces of a merge, and equal
- * keys may lie in several of them: if duplicates are dropped, one that has the
- * key of the last record of the pieces before is one, too. */
+/* The batches that are ordered from now on are the pieces of a merge. */
 void external_begin_pieces(struct external *external);
 
 /* A batch's records to the run, or, if that is NULL, to the output from
- * next_record on. */
+ * next_record on.  If duplicates are dropped where input files are merged,
+ * equal keys may lie in several pieces: a record that has the key of the last
+ * one of the pieces before is a duplicate, too. */
 bool external_order(struct external *external, struct batch *batch,
 		    struct run_sink *run);
 
