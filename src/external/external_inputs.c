@@ -67,7 +67,7 @@ bool external_index_inputs(struct external *external)
 	return good;
 }
 
-/* --- a batch that has been found in order --------------------------------- */
+/* --- batches that lie in the input in order ------------------------------- */
 
 /* True if all files lie on disks that runs would be written to: what is read
  * there again would have been read there anyway. */
@@ -98,23 +98,4 @@ bool external_may_reread(const struct external *external)
 	       config->sort->widening.bytes == 0 && !config->sort->unique &&
 	       external->request.head_records == 0 &&
 	       lies_beside_scratch(config, &external->reading.input);
-}
-
-bool external_is_in_order(const struct external *external,
-			  const struct batch *batch)
-{
-	return input_runs_ascend(&external->request.shape,
-				 &external->reading.input, batch->first_record,
-				 batch->record_count, batch->records);
-}
-
-bool external_index_batch(struct external *external, const struct batch *batch)
-{
-	struct failure failure;
-	int error =
-		input_runs_add(&external->runs.index, &external->reading.input,
-			       batch->first_record, batch->record_count,
-			       batch->records, &failure);
-
-	return external_good(external, error, &failure);
 }

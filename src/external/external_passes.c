@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "external/external_state.h"
+#include "external/runs/input_runs.h"
 #include "sort/sort_setup.h"
 #include "system/allowance.h"
 
@@ -126,17 +127,29 @@ static bool begin_run(struct external *external, const struct batch *batch)
 	return external_good(external, error, &failure);
 }
 
-/* Where the batch's records lie in the input in order, they need not be
- * written: they are read from there again. */
+/* The batch's records are read from the input again, where they are runs. */
+static bool reread(struct external *external, const struct batch *batch)
+{
+	struct failure failure;
+	int error =
+		input_runs_add(&external->runs.index, &external->reading.input,
+			       batch->first_record, batch->record_count,
+			       batch->records, &failure);
+
+	external->runs.reread_records += batch->record_count;
+	return external_good(external, error, &failure);
+}
+
 static bool spill(struct external *external, struct batch *batch)
 {
 	struct failure failure;
 	int error;
 
-	if (external->may_reread && external_is_in_order(external, batch)) {
-		external->runs.reread_records += batch->record_count;
-		return external_index_batch(external, batch);
-	}
+	if (external->may_reread &&
+	    input_runs_ascend(&external->request.shape,
+			      &external->reading.input, batch->first_record,
+			      batch->record_count, batch->records))
+		return reread(external, batch);
 	error = external_begin_scratch(external, &failure);
 	return external_good(external, error, &failure) &&
 	       begin_run(external, batch) &&

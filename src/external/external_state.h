@@ -251,12 +251,6 @@ bool external_index_inputs(struct external *external);
  */
 bool external_may_reread(const struct external *external);
 
-/* Whether this batch is one; and in place of spilling it: index its records in
- * the input as runs. */
-bool external_is_in_order(const struct external *external,
-			  const struct batch *batch);
-bool external_index_batch(struct external *external, const struct batch *batch);
-
 /* --- external_head.c ------------------------------------------------------ */
 
 /* Before pass 1: take a batch of the pipeline for the records that are wanted,
