@@ -58,7 +58,7 @@ static void bound_scratch(struct external *external)
 	    sort_setup_output_memory(external->config->sort, 1) > 0)
 		bytes /= 2;
 	scratch_bound_memory(&external->runs.scratch,
-			     bytes - bytes / RAMDISK_KERNEL_PART);
+			     bytes - bytes / EXTERNAL_KERNEL_PART);
 }
 
 int external_begin_scratch(struct external *external, struct failure *failure)

@@ -68,13 +68,6 @@ static int make_plan(struct external *external, struct failure *failure)
 	return 0;
 }
 
-/* Where blocks are read to. */
-static uint64_t read_bytes(const struct external_plan *plan)
-{
-	return (uint64_t)plan->reader_count * plan->read_depth *
-	       plan->read_slot_bytes;
-}
-
 static int lay_out_batches(struct external *external, struct failure *failure)
 {
 	const struct external_plan *plan = &external->plan;
@@ -112,7 +105,8 @@ static int lay_out_memory(struct external *external, struct failure *failure)
 
 	if (error)
 		return error;
-	external->read_memory = arena_take(arena, read_bytes(plan), PAGE_BYTES);
+	external->read_memory = arena_take(
+		arena, external_plan_reading_bytes(plan), PAGE_BYTES);
 	external->slot_memory = arena_take(
 		arena, plan->slot_count * plan->slot_bytes, PAGE_BYTES);
 	external->encoder_memory =
@@ -165,7 +159,8 @@ static void place_staging(const struct external *external)
 	node = numa_node_of_disk(status.st_dev);
 	if (node < 0)
 		return;
-	numa_prefer(external->read_memory, read_bytes(plan), (unsigned)node);
+	numa_prefer(external->read_memory, external_plan_reading_bytes(plan),
+		    (unsigned)node);
 	numa_prefer(external->slot_memory, plan->slot_count * plan->slot_bytes,
 		    (unsigned)node);
 }
@@ -235,7 +230,7 @@ static int refuse_output(const struct external *external,
 	if (bytes == 0)
 		return 0;
 	allowance_read(&allowance);
-	if (bytes + bytes / RAMDISK_KERNEL_PART <=
+	if (bytes + bytes / EXTERNAL_KERNEL_PART <=
 	    allowance.file_bytes + allowance.swap_bytes)
 		return 0;
 	return failure_set(failure, EXIT_RESOURCES, "memory", 0,

@@ -31,10 +31,6 @@
 #include "io/file_hold.h"
 #include "sort/record_counts.h"
 
-/* The kernel takes up to this part of the size of files that are memory, beside
- * it: as much as external_plan.c counts for the sort's own memory. */
-#define RAMDISK_KERNEL_PART 32
-
 /* How far a pass has come; waits are those of one worker.
  * Written by external_meter.c. */
 struct external_pace {

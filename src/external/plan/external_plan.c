@@ -14,9 +14,7 @@
  * first pages, and what the kernel counts for it. */
 #define PROCESS_BYTES (4 * MIB)
 #define WORKER_BYTES (256 * KIB)
-/* And this part of the memory, up to so much: what the kernel counts for it, of
- * pages, requests and a file system's blocks.  Of 100 MB it is 3 MB. */
-#define KERNEL_PART 32
+/* And EXTERNAL_KERNEL_PART of the memory, up to so much. */
 #define KERNEL_BYTES_MAX (8 * MIB)
 /* Smaller blocks of a run leave smaller rests of a piece, larger ones need a
  * smaller index.  The plan tries all powers of two between. */
@@ -112,10 +110,8 @@ static void plan_staging(struct external_plan *plan,
 	plan->read_depth =
 		has_arm ? ARM_DEPTH
 			: READ_DEPTH * MIN(workers, plan->lane_count);
-	while (plan->read_depth > 1 && (uint64_t)plan->reader_count *
-						       plan->read_depth *
-						       plan->read_slot_bytes >
-					       staging)
+	while (plan->read_depth > 1 &&
+	       external_plan_reading_bytes(plan) > staging)
 		plan->read_depth--;
 	while (plan->write_depth > 1 &&
 	       (workers + plan->write_depth) * plan->slot_bytes > staging)
@@ -153,8 +149,7 @@ static void begin_plan(struct external_plan *plan,
 static uint64_t staging_bytes(const struct external_plan *plan,
 			      const struct external_request *request)
 {
-	return (uint64_t)plan->reader_count * plan->read_depth *
-		       plan->read_slot_bytes +
+	return external_plan_reading_bytes(plan) +
 	       (uint64_t)request->worker_count *
 		       (plan->encoder_bytes + plan->decoder_bytes) +
 	       plan->slot_count * plan->slot_bytes + plan->kept_bytes;
@@ -332,7 +327,8 @@ static uint64_t process_bytes(const struct external_plan *plan,
 			   (plan->kept_bytes > 0 ? 1 : 0);
 
 	return PROCESS_BYTES + workers * WORKER_BYTES +
-	       MIN(request->memory_bytes / KERNEL_PART, KERNEL_BYTES_MAX);
+	       MIN(request->memory_bytes / EXTERNAL_KERNEL_PART,
+		   KERNEL_BYTES_MAX);
 }
 
 /* --- a candidate ---------------------------------------------------------- */
