@@ -342,17 +342,6 @@ static int open_kept(struct external_rank *rank, struct failure *failure)
 
 /* --- its life ------------------------------------------------------------- */
 
-static int start_threads(struct external_rank *rank, struct failure *failure)
-{
-	const struct topology *topology = &rank->external->topology;
-	int error = thread_pool_start(&rank->driver, 2, THREAD_POOL_BESIDE,
-				      topology, failure);
-
-	return error ? error
-		     : thread_pool_start(&rank->sender, 2, THREAD_POOL_BESIDE,
-					 topology, failure);
-}
-
 static int prepare(struct external_rank *rank, struct failure *failure)
 {
 	struct external *external = rank->external;
@@ -364,7 +353,11 @@ static int prepare(struct external_rank *rank, struct failure *failure)
 	if (config->ranks.shares_input)
 		rank->claims = &external->reading.claims;
 	if (error == 0)
-		error = start_threads(rank, failure);
+		error = thread_pool_start(&rank->driver, 2, THREAD_POOL_BESIDE,
+					  &external->topology, failure);
+	if (error == 0)
+		error = thread_pool_start(&rank->sender, 2, THREAD_POOL_BESIDE,
+					  &external->topology, failure);
 	if (error == 0)
 		error = open_kept(rank, failure);
 	if (error)
