@@ -9,33 +9,22 @@
 /* Pieces that batch_lay_out() takes besides those of the bucketing. */
 #define OWN_PIECES 2
 
-static struct plan_request tables_of(const struct batch_request *request)
+struct plan batch_plan(const struct batch_request *request)
 {
-	return (struct plan_request){
+	const struct plan_request tables = {
 		.shape = request->shape,
 		.record_count = request->capacity,
 		.slot_count = request->capacity,
 		.worker_count = request->worker_count,
 		.chunk_bytes_max = PAGE_BYTES,
 	};
-}
-
-static struct plan plan_of(const struct plan_request *tables)
-{
 	struct plan plan;
-	int error = plan_make(&plan, tables);
+	int error = plan_make(&plan, &tables);
 
 	/* batch_capacity() finds no capacity that is too large. */
 	assert(error == 0);
 	(void)error;
 	return plan;
-}
-
-struct plan batch_plan(const struct batch_request *request)
-{
-	const struct plan_request tables = tables_of(request);
-
-	return plan_of(&tables);
 }
 
 static uint64_t key_span(const struct record_shape *shape)
@@ -46,25 +35,18 @@ static uint64_t key_span(const struct record_shape *shape)
 /* The plan's memory is that of the tables.  What the orderer has once, for all
  * batches, is not the batch's: chunks of entries, and the entries of oversized
  * buckets. */
-static uint64_t bytes_with(const struct plan_request *tables)
+uint64_t batch_bytes(const struct batch_request *request)
 {
-	struct plan plan = plan_of(tables);
-	uint64_t pieces = BUCKETING_PIECES(tables->worker_count) + OWN_PIECES;
-	uint64_t once = ((uint64_t)tables->worker_count * plan.chunk_entries +
-			 tables->record_count) *
+	struct plan plan = batch_plan(request);
+	uint64_t pieces = BUCKETING_PIECES(request->worker_count) + OWN_PIECES;
+	uint64_t once = ((uint64_t)request->worker_count * plan.chunk_entries +
+			 request->capacity) *
 			8;
 
 	return plan.memory_bytes - once +
-	       tables->record_count * tables->shape.size +
-	       key_span(&tables->shape) + pieces * CACHE_PAIR_BYTES +
+	       request->capacity * request->shape.size +
+	       key_span(&request->shape) + pieces * CACHE_PAIR_BYTES +
 	       PAGE_BYTES;
-}
-
-uint64_t batch_bytes(const struct batch_request *request)
-{
-	const struct plan_request tables = tables_of(request);
-
-	return bytes_with(&tables);
 }
 
 /* Bytes are nearly in proportion to records, so each try leads to a better one;
@@ -73,28 +55,28 @@ uint64_t batch_bytes(const struct batch_request *request)
  * sides. */
 uint64_t batch_capacity(const struct batch_request *request, uint64_t bytes)
 {
-	struct plan_request tables = tables_of(request);
+	struct batch_request tried = *request;
 	uint64_t size = request->shape.size;
 	uint64_t low = 0, high = MIN(bytes / size, PLAN_RECORDS_MAX);
 	uint64_t guess = high;
 
 	for (unsigned i = 1; low < high; i++) {
 		uint64_t middle = low + (high - low + 1) / 2;
-		uint64_t tried =
-			i % 3 == 0 ? middle : MIN(MAX(guess, low + 1), high);
 		uint64_t taken, fewer;
 
-		tables.record_count = tables.slot_count = tried;
-		taken = bytes_with(&tables);
-		guess = (uint64_t)((unsigned __int128)tried * bytes / taken);
+		tried.capacity =
+			i % 3 == 0 ? middle : MIN(MAX(guess, low + 1), high);
+		taken = batch_bytes(&tried);
+		guess = (uint64_t)((unsigned __int128)tried.capacity * bytes /
+				   taken);
 		if (taken <= bytes) {
-			low = tried;
+			low = tried.capacity;
 			high = MIN(high, low + (bytes - taken) / size);
 			continue;
 		}
-		high = tried - 1;
+		high = tried.capacity - 1;
 		fewer = DIV_ROUND_UP(taken - bytes, size);
-		low = MAX(low, tried - MIN(tried, fewer));
+		low = MAX(low, tried.capacity - MIN(tried.capacity, fewer));
 	}
 	return low;
 }
