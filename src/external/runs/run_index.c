@@ -259,14 +259,6 @@ uint32_t *run_index_order_keys(const struct record_shape *shape,
 
 /* --- the order of the input ----------------------------------------------- */
 
-/* The blocks move to other places, each once. */
-struct reorder {
-	struct run_index *index; /* with the runs in their new order */
-	struct run *placed;	 /* the runs, with the places of their blocks */
-	bool *is_moved;		 /* [block_count]: the place has its block */
-	uint8_t *key;		 /* room for one */
-};
-
 static int compare_runs(const void *a, const void *b)
 {
 	uint64_t first = ((const struct run *)a)->input_record;
@@ -283,74 +275,65 @@ static bool is_in_order(const struct run_index *index)
 	return true;
 }
 
-/* Where the block lies that is to go to this place. */
-static uint32_t source_of(const struct reorder *reorder, uint32_t place)
+/*
+ * from[place] is the block that is to go there.  Each place of a cycle takes
+ * its block from the next, and the last one the first one's; then from[] says
+ * that they are where they belong.  spare_key has room for one.
+ */
+static void move_cycle(struct run_index *index, uint32_t *from, uint32_t first,
+		       uint8_t *spare_key)
 {
-	const struct run_index *index = reorder->index;
-	unsigned run = run_index_find(reorder->placed, index->run_count, place);
-
-	return index->runs[run].first_block + place -
-	       reorder->placed[run].first_block;
-}
-
-/* Each place of a cycle takes its block from the next, and the last one the
- * first one's. */
-static void move_cycle(struct reorder *reorder, uint32_t first)
-{
-	struct run_index *index = reorder->index;
 	uint32_t key_bytes = index->key_shape.size;
 	struct run_block block = index->blocks[first];
-	uint32_t to = first, from;
+	uint32_t to = first, next;
 
-	memcpy(reorder->key, key_at(index, first), key_bytes);
-	while ((from = source_of(reorder, to)) != first) {
-		index->blocks[to] = index->blocks[from];
-		memcpy(key_at(index, to), key_at(index, from), key_bytes);
-		reorder->is_moved[to] = true;
-		to = from;
+	memcpy(spare_key, key_at(index, first), key_bytes);
+	for (; (next = from[to]) != first; to = next) {
+		index->blocks[to] = index->blocks[next];
+		memcpy(key_at(index, to), key_at(index, next), key_bytes);
+		from[to] = to;
 	}
 	index->blocks[to] = block;
-	memcpy(key_at(index, to), reorder->key, key_bytes);
-	reorder->is_moved[to] = true;
+	memcpy(key_at(index, to), spare_key, key_bytes);
+	from[to] = to;
 }
 
-static void reorder_all(struct reorder *reorder)
+/* The blocks move to the places that they get by the order of the runs, each
+ * once: an index may be too large for a second one beside it. */
+static void reorder(struct run_index *index, uint32_t *from, uint8_t *spare_key)
 {
-	struct run_index *index = reorder->index;
 	uint32_t place = 0;
 
 	qsort(index->runs, index->run_count, sizeof(*index->runs),
 	      compare_runs);
-	memcpy(reorder->placed, index->runs,
-	       index->run_count * sizeof(*index->runs));
 	for (unsigned r = 0; r < index->run_count; r++) {
-		reorder->placed[r].first_block = place;
-		place += index->runs[r].block_count;
+		struct run *run = &index->runs[r];
+		uint32_t block = run->first_block;
+
+		run->first_block = place;
+		for (uint32_t i = 0; i < run->block_count; i++)
+			from[place++] = block++;
 	}
 	for (uint32_t i = 0; i < index->block_count; i++)
-		if (!reorder->is_moved[i])
-			move_cycle(reorder, i);
-	memcpy(index->runs, reorder->placed,
-	       index->run_count * sizeof(*index->runs));
+		move_cycle(index, from, i, spare_key);
 }
 
 int run_index_order(struct run_index *index, struct failure *failure)
 {
-	struct reorder reorder = { .index = index };
+	uint32_t *from;
+	uint8_t *spare_key;
 	int error = 0;
 
 	if (is_in_order(index))
 		return 0;
-	reorder.placed = calloc(index->run_count, sizeof(*reorder.placed));
-	reorder.is_moved = calloc(index->block_count, 1);
-	reorder.key = malloc(index->key_shape.size);
-	if (reorder.placed && reorder.is_moved && reorder.key)
-		reorder_all(&reorder);
+	from = calloc(index->block_count, sizeof(*from));
+	spare_key = malloc(index->key_shape.size);
+	if (from && spare_key)
+		reorder(index, from, spare_key);
 	else
 		error = failure_no_memory(failure);
-	free(reorder.placed);
-	free(reorder.is_moved);
-	free(reorder.key);
+	free(from);
+	free(spare_key);
 	return error;
 }
 
