@@ -326,22 +326,13 @@ static int next_run(struct source_reader *reader, struct source_run *run,
 	return 1;
 }
 
-/* What a worker reads is decided by begin_share(), not in records. */
-static void share(const struct source *source, unsigned worker,
-		  unsigned worker_count, uint64_t *first_record,
-		  uint64_t *record_count)
-{
-	(void)source;
-	(void)worker;
-	(void)worker_count;
-	*first_record = *record_count = 0;
-}
-
-/* There is no close(): reads for the next piece stay under way. */
+/* There is no close(): reads for the next piece stay under way.  What a worker
+ * reads is decided by begin_share(): its share of the records is that of none,
+ * since the source's record_count stays 0. */
 static const struct source_ops operations = {
 	.open = open_reader,
 	.next = next_run,
-	.share = share,
+	.share = source_walk_share,
 };
 
 /* --- its life ------------------------------------------------------------- */
