@@ -166,9 +166,11 @@ static bool add(u128 *sum, u128 a, u128 b, bool extra)
 	       __builtin_add_overflow(*sum, (u128)extra, sum);
 }
 
-int tally_append(struct tally *tally, const struct tally *next, int order)
+int tally_add(struct tally *tally, const struct tally *next,
+	      unsigned __int128 first, int order)
 {
 	struct tally sum = *tally;
+	u128 unordered = 0; /* the first one of next, or 0 */
 
 	if (next->record_count == 0)
 		return 0;
@@ -181,13 +183,20 @@ int tally_append(struct tally *tally, const struct tally *next, int order)
 	    add(&sum.checksum, tally->checksum, next->checksum, false))
 		return -EOVERFLOW;
 
-	if (tally->unordered_count == 0 && order > 0)
-		sum.first_unordered = tally->record_count;
-	else if (tally->unordered_count == 0 && next->unordered_count > 0)
-		sum.first_unordered =
-			tally->record_count + next->first_unordered;
+	if (order > 0)
+		unordered = first;
+	else if (next->unordered_count > 0)
+		unordered = first + next->first_unordered;
+	if (unordered > 0 &&
+	    (tally->unordered_count == 0 || unordered < tally->first_unordered))
+		sum.first_unordered = unordered;
 	*tally = sum;
 	return 0;
+}
+
+int tally_append(struct tally *tally, const struct tally *next, int order)
+{
+	return tally_add(tally, next, tally->record_count, order);
 }
 
 /* Records on the same side of the pivot that follow each other are summed up
@@ -217,14 +226,6 @@ void validator_split(const struct validator *validator,
 	}
 }
 
-/* Does what validator_compare() does, for the benchmark's shape. */
-static int compare_keys(const uint8_t *a, const uint8_t *b)
-{
-	u128 a_key = key_of(a), b_key = key_of(b);
-
-	return (a_key > b_key) - (a_key < b_key);
-}
-
 int summary_append(struct summary *summary, const struct summary *next)
 {
 	int ret;
@@ -235,9 +236,9 @@ int summary_append(struct summary *summary, const struct summary *next)
 		*summary = *next;
 		return 0;
 	}
-	ret = tally_append(
-		&summary->tally, &next->tally,
-		compare_keys(summary->last_record, next->first_record));
+	ret = tally_append(&summary->tally, &next->tally,
+			   memcmp(summary->last_record, next->first_record,
+				  RECORD_KEY_LENGTH_DEFAULT));
 	if (ret == 0)
 		memcpy(summary->last_record, next->last_record,
 		       SUMMARY_RECORD_BYTES);

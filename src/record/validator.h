@@ -94,12 +94,16 @@ int validator_compare(const struct validator *validator, const uint8_t *a,
 #define VALIDATOR_NOTHING_BEFORE (-1)
 
 /*
- * Add the tally of the part that follows directly.  order is what
- * validator_compare() says of the record before next and its first one, or
- * VALIDATOR_NOTHING_BEFORE.  If next is empty, order means nothing.  Returns 0;
- * or -EOVERFLOW if a count does not fit, which only summaries from files can
- * cause; then *tally is unchanged.
+ * Add the tally of a part that begins with record number `first`; parts may be
+ * added in any order.  order is what validator_compare() says of the record
+ * before next and its first one, or VALIDATOR_NOTHING_BEFORE.  If next is
+ * empty, order means nothing.  Returns 0; or -EOVERFLOW if a count does not
+ * fit, which only summaries from files can cause; then *tally is unchanged.
  */
+int tally_add(struct tally *tally, const struct tally *next,
+	      unsigned __int128 first, int order);
+
+/* Add the tally of the part that follows directly on those added. */
 int tally_append(struct tally *tally, const struct tally *next, int order);
 
 /* --- summaries ------------------------------------------------------------ */

@@ -297,6 +297,43 @@ static void any_shape__random_parts(void **state)
 	}
 }
 
+/* Add the parts whose bits are set, of 7 records each. */
+static void add_some_parts(struct tally *all, uint64_t parts)
+{
+	const size_t most = 7;
+	struct validator v;
+
+	validator_prepare(&v, &any_shape, CPU_SCALAR);
+	for (size_t first = 0; first < any_count; first += most) {
+		int order = VALIDATOR_NOTHING_BEFORE;
+		struct tally part;
+
+		if ((parts >> first / most % 64 & 1) == 0)
+			continue;
+		if (first > 0)
+			order = validator_compare(&v, any_record(first - 1),
+						  any_record(first));
+		validator_run(&v, &part, any_record(first),
+			      MIN(most, any_count - first));
+		assert_int_equal(tally_add(all, &part, first, order), 0);
+	}
+}
+
+static void any_shape__parts_in_any_order(void **state)
+{
+	(void)state;
+	for (int round = 0; round < 500; round++) {
+		uint64_t early = random_next();
+		struct tally all = { 0 }, expected;
+
+		draw_records();
+		add_some_parts(&all, early);
+		add_some_parts(&all, ~early);
+		expected = any_reference();
+		assert_tally_equal(&all, &expected);
+	}
+}
+
 /* Three of 16 MiB, of which the last two differ in the last byte only. */
 static void any_shape__largest_record(void **state)
 {
@@ -547,6 +584,7 @@ int main(void)
 		cmocka_unit_test(run__key_bytes),
 		cmocka_unit_test(any_shape__whole),
 		cmocka_unit_test(any_shape__random_parts),
+		cmocka_unit_test(any_shape__parts_in_any_order),
 		cmocka_unit_test(any_shape__largest_record),
 		cmocka_unit_test(append__empty_parts),
 		cmocka_unit_test(append__fault_at_the_border),

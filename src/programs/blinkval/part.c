@@ -42,12 +42,8 @@ static int open_fd(struct part *part, const char *path, struct failure *failure)
 
 static void open_stream(struct part *part)
 {
-	struct part_stream *stream = &part->stream;
-
 	part->is_stream = true;
-	pthread_mutex_init(&stream->reading, NULL);
-	pthread_mutex_init(&stream->adding, NULL);
-	pthread_cond_init(&stream->added, NULL);
+	pthread_mutex_init(&part->reading, NULL);
 	pipe_widen(part->fd);
 }
 
@@ -220,29 +216,29 @@ static int skip_header(struct part *part, uint8_t *piece, size_t piece_bytes,
 }
 
 int64_t part_read_stream(struct part *part, uint8_t *piece, size_t piece_bytes,
-			 uint32_t record_size, uint64_t *number,
-			 uint8_t *before, struct failure *failure)
+			 uint32_t record_size, uint64_t *first, uint8_t *before,
+			 struct failure *failure)
 {
-	struct part_stream *stream = &part->stream;
 	int64_t count;
 	ssize_t n;
 
-	if (stream->is_at_end)
+	if (part->is_at_end)
 		return 0;
-	if (stream->read_count == 0 &&
+	if (part->record_count == 0 &&
 	    skip_header(part, piece, piece_bytes, failure) < 0) {
-		stream->is_at_end = true;
+		part->is_at_end = true;
 		return -EINVAL;
 	}
 	n = pipe_read(part->fd, piece, piece_bytes);
-	stream->is_at_end = n < (ssize_t)piece_bytes;
+	part->is_at_end = n < (ssize_t)piece_bytes;
 	if (n < 0)
 		return part_failed(part, (int)-n, "cannot read", failure);
 	part->fragment_bytes = (size_t)n % record_size;
 	count = n / record_size;
 	if (count == 0)
 		return 0;
-	*number = stream->read_count++;
+	*first = part->record_count;
+	part->record_count += (uint64_t)count;
 	if (!part->is_input) {
 		memcpy(before, part->last, record_size);
 		memcpy(part->last, piece + (count - 1) * record_size,

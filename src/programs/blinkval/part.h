@@ -4,8 +4,7 @@
  * A regular file or a block device is read in any order, by any thread; past
  * the page cache if it is too large for it (direct.h).  Anything else is a
  * stream: a pipe, a terminal, or standard input by the name "-".  Its pieces
- * are read in order, by one thread at a time; the thread that has read one adds
- * what it found there when all pieces before it have been added.
+ * are read in order, by one thread at a time.
  */
 #ifndef PART_H
 #define PART_H
@@ -18,17 +17,7 @@
 #include "base/base.h"
 #include "base/failure.h"
 #include "io/input/input.h"
-
-/* What the threads share that read one stream. */
-struct part_stream {
-	pthread_mutex_t reading; /* held by the thread that reads */
-	/* Written with `reading` held. */
-	bool is_at_end;
-	uint64_t read_count; /* pieces */
-	pthread_mutex_t adding;
-	pthread_cond_t added;
-	uint64_t added_count; /* pieces; written with `adding` held */
-};
+#include "record/validator.h"
 
 struct part {
 	const char *path; /* as messages name it; borrowed */
@@ -39,10 +28,16 @@ struct part {
 	bool is_device;	       /* a block device */
 	uint64_t header_bytes; /* before the records */
 	uint8_t *header;       /* a copy of them; NULL: none is kept */
-	uint64_t record_count; /* whole ones; 0 for a stream */
+	uint64_t record_count; /* whole ones; of a stream, those read so far */
 	size_t fragment_bytes; /* what is left behind the last one */
 	uint8_t *first, *last; /* copies of these records; NULL for an input */
-	struct part_stream stream;
+	/* Of a stream: held by the thread that reads, and writes what is known
+	 * of it. */
+	pthread_mutex_t reading;
+	bool is_at_end;
+	/* The caller's. */
+	uint64_t first_segment; /* its number, counted over all parts */
+	struct tally tally;	/* of its records that have been checked */
 };
 
 /* Open it; the end of the process closes it and frees what it holds.  A header
@@ -62,13 +57,14 @@ uint8_t *part_read(const struct part *part, uint64_t offset_bytes,
 		   struct failure *failure);
 
 /*
- * Any thread, with stream.reading held: read the next piece of a stream.
+ * Any thread, with part->reading held: read the next piece of a stream.
  * Returns the count of whole records; 0 at the end; or -errno with *failure
- * filled.  *number is the piece's, from 0.  before gets a copy of the record
- * before the piece unless that is number 0; part->last, of its last record.
+ * filled.  *first is the number of the piece's first record.  before gets a
+ * copy of the record before it unless that is number 0; part->last, of its last
+ * record.
  */
 int64_t part_read_stream(struct part *part, uint8_t *piece, size_t piece_bytes,
-			 uint32_t record_size, uint64_t *number,
-			 uint8_t *before, struct failure *failure);
+			 uint32_t record_size, uint64_t *first, uint8_t *before,
+			 struct failure *failure);
 
 #endif /* PART_H */

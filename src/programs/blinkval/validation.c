@@ -1,12 +1,12 @@
 /*
  * validation.c - reads the parts of a sorted output and checks all records
  *
- * The parts are cut into segments; each thread takes the next segment and makes
- * its tally, which includes the order at its beginning unless the part begins
- * there.  The tallies, added up in order, are that of the whole.  The inputs
- * that the parts are compared with are cut and read the same way, for their
- * checksum only.  A stream is one segment, whose pieces the threads take turns
- * to read.
+ * The parts are cut into segments; each thread takes the next segment, checks
+ * it piece by piece, including the order at its beginning unless the part
+ * begins there, and adds what it finds to the part's tally.  These tallies,
+ * added up in order, are that of the whole.  The inputs that the parts are
+ * compared with are cut and read the same way, for their checksum only.  A
+ * stream is one segment, whose pieces the threads take turns to read.
  */
 #include "programs/blinkval/validation.h"
 
@@ -35,78 +35,12 @@
  * pieces.
  */
 #define PIECE_BYTES (400 * KIB)
-/* Each segment has a tally in memory.  From 1.6 GB on, a segment holds more
- * than a piece. */
+/* The record before a segment is read once more.  From 1.6 GB on, a segment
+ * holds more than a piece. */
 #define SEGMENTS_MAX 4096
 /* Threads that take part in reading a stream: one reads, and a pipe brings less
  * than three of them can check. */
 #define STREAM_THREADS 4
-
-/* --- parts: the files ----------------------------------------------------- */
-
-struct parts {
-	struct part *parts;
-	unsigned count;
-	unsigned stream_count;
-	bool has_device;       /* one is a block device */
-	bool has_direct;       /* one is read past the page cache */
-	uint64_t record_count; /* without streams */
-};
-
-static int parts_add(struct parts *parts, const char *path, bool is_input,
-		     const struct sorter_config *sort, struct failure *failure)
-{
-	struct part *part = &parts->parts[parts->count++];
-	const struct input_layout layout = {
-		.record_size = sort->shape.size,
-		.device_bytes = sort->device_bytes,
-		.header_bytes = is_input || !sort->drops_header
-					? sort->header_bytes
-					: 0,
-		.keeps_header = !sort->drops_header,
-	};
-	int ret = part_open(part, path, is_input, &layout, failure);
-
-	parts->has_device |= part->is_device;
-	parts->stream_count += part->is_stream;
-	parts->has_direct |= part->direct_fd >= 0;
-	parts->record_count += part->record_count;
-	return ret;
-}
-
-/* What is opened and allocated here the end of the process closes and frees. */
-static int parts_open(struct parts *parts, const struct sorter_config *sort,
-		      struct failure *failure)
-{
-	/* One file at least: the command line was read. */
-	unsigned count = MAX(1, sort->output_count + sort->input_count);
-	int ret = 0;
-
-	descriptors_raise(count);
-	parts->parts = calloc(count, sizeof(*parts->parts));
-	if (!parts->parts)
-		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM,
-				   "%u files", count);
-	for (unsigned i = 0; ret == 0 && i < sort->output_count; i++)
-		ret = parts_add(parts, sort->output_paths[i], false, sort,
-				failure);
-	for (unsigned i = 0; ret == 0 && i < sort->input_count; i++)
-		ret = parts_add(parts, sort->input_paths[i], true, sort,
-				failure);
-	if (ret == 0 && sort->device_bytes > 0 && !parts->has_device)
-		ret = failure_set(failure, EXIT_USAGE, "--device-bytes", 0,
-				  "no file is a block device");
-	return ret;
-}
-
-/* --- segments: what threads take ------------------------------------------ */
-
-struct segment {
-	struct part *part;     /* a stream is one segment */
-	uint64_t first_record; /* in the part */
-	uint64_t record_count;
-	struct tally tally;
-};
 
 /* What a thread reads into. */
 struct staging {
@@ -118,17 +52,23 @@ struct staging {
 
 struct validation {
 	struct validator validator;
+	struct part *parts; /* those of the output, then the inputs */
+	unsigned part_count;
+	unsigned stream_count;
+	bool has_device;       /* one is a block device */
+	bool has_direct;       /* one is read past the page cache */
+	uint64_t record_count; /* without streams */
 	uint64_t piece_records;
 	size_t piece_bytes;
 	size_t window_bytes;
-	struct parts parts;
-	struct segment *segments;
+	uint64_t segment_records; /* of each but the last of a part */
 	uint64_t segment_count;
 	/* The last record of all parts of a head that is compared with inputs;
 	 * else NULL. */
 	uint8_t *last_record;
-	pthread_mutex_t splitting;
-	/* By last_record: the parts; the inputs.  Written with the lock. */
+	pthread_mutex_t adding;
+	/* By last_record: the parts; the inputs.  Written with `adding` held,
+	 * as the tallies of the parts are. */
 	struct validator_split splits[2];
 	uint8_t *staging;     /* of each thread, and for last_record */
 	size_t staging_bytes; /* a window and the record before */
@@ -137,64 +77,80 @@ struct validation {
 	struct first_failure failure; /* any thread notes its own */
 };
 
+/* --- parts: the files ----------------------------------------------------- */
+
+static int open_part(struct validation *v, const char *path, bool is_input,
+		     const struct sorter_config *sort, struct failure *failure)
+{
+	struct part *part = &v->parts[v->part_count++];
+	const struct input_layout layout = {
+		.record_size = sort->shape.size,
+		.device_bytes = sort->device_bytes,
+		.header_bytes = is_input || !sort->drops_header
+					? sort->header_bytes
+					: 0,
+		.keeps_header = !sort->drops_header,
+	};
+	int ret = part_open(part, path, is_input, &layout, failure);
+
+	v->has_device |= part->is_device;
+	v->stream_count += part->is_stream;
+	v->has_direct |= part->direct_fd >= 0;
+	v->record_count += part->record_count;
+	return ret;
+}
+
+/* What is opened and allocated here the end of the process closes and frees. */
+static int open_parts(struct validation *v, const struct sorter_config *sort,
+		      struct failure *failure)
+{
+	/* One file at least: the command line was read. */
+	unsigned count = MAX(1, sort->output_count + sort->input_count);
+	int ret = 0;
+
+	descriptors_raise(count);
+	v->parts = calloc(count, sizeof(*v->parts));
+	if (!v->parts)
+		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM,
+				   "%u files", count);
+	for (unsigned i = 0; ret == 0 && i < sort->output_count; i++)
+		ret = open_part(v, sort->output_paths[i], false, sort, failure);
+	for (unsigned i = 0; ret == 0 && i < sort->input_count; i++)
+		ret = open_part(v, sort->input_paths[i], true, sort, failure);
+	if (ret == 0 && sort->device_bytes > 0 && !v->has_device)
+		ret = failure_set(failure, EXIT_USAGE, "--device-bytes", 0,
+				  "no file is a block device");
+	return ret;
+}
+
+/* --- segments: what threads take ------------------------------------------ */
+
 static void choose_sizes(struct validation *v)
 {
 	uint32_t record_size = v->validator.shape.size;
-	size_t wanted_bytes =
-		v->parts.has_direct ? DIRECT_PIECE_BYTES : PIECE_BYTES;
+	size_t wanted_bytes = v->has_direct ? DIRECT_PIECE_BYTES : PIECE_BYTES;
+	uint64_t pieces;
 
 	v->piece_records = MAX(wanted_bytes / record_size, 1);
 	v->piece_bytes = v->piece_records * record_size;
 	v->window_bytes = v->piece_bytes + PART_WINDOW_EXTRA_BYTES;
 	v->staging_bytes = ROUND_UP(v->window_bytes + record_size, PAGE_BYTES);
+	pieces = DIV_ROUND_UP(v->record_count, v->piece_records);
+	v->segment_records =
+		MAX(DIV_ROUND_UP(pieces, SEGMENTS_MAX), 1) * v->piece_records;
 }
 
-static uint64_t choose_segment_records(const struct validation *v)
+static void cut_parts(struct validation *v)
 {
-	uint64_t pieces = DIV_ROUND_UP(v->parts.record_count, v->piece_records);
+	for (unsigned i = 0; i < v->part_count; i++) {
+		struct part *part = &v->parts[i];
 
-	return MAX(DIV_ROUND_UP(pieces, SEGMENTS_MAX), 1) * v->piece_records;
-}
-
-static uint64_t part_segment_count(const struct part *part,
-				   uint64_t segment_records)
-{
-	return part->is_stream
-		       ? 1
-		       : DIV_ROUND_UP(part->record_count, segment_records);
-}
-
-static void cut_part(struct validation *v, struct part *part,
-		     uint64_t segment_records)
-{
-	uint64_t count = part_segment_count(part, segment_records);
-
-	for (uint64_t i = 0; i < count; i++) {
-		struct segment *segment = &v->segments[v->segment_count++];
-
-		segment->part = part;
-		segment->first_record = i * segment_records;
-		if (!part->is_stream)
-			segment->record_count =
-				MIN(segment_records,
-				    part->record_count - segment->first_record);
+		part->first_segment = v->segment_count;
+		v->segment_count += part->is_stream
+					    ? 1
+					    : DIV_ROUND_UP(part->record_count,
+							   v->segment_records);
 	}
-}
-
-static int cut_parts(struct validation *v, struct failure *failure)
-{
-	uint64_t records = choose_segment_records(v);
-	uint64_t count = 0;
-
-	for (unsigned i = 0; i < v->parts.count; i++)
-		count += part_segment_count(&v->parts.parts[i], records);
-	v->segments = calloc(MAX(count, 1), sizeof(*v->segments));
-	if (!v->segments)
-		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM,
-				   "%llu segments", (unsigned long long)count);
-	for (unsigned i = 0; i < v->parts.count; i++)
-		cut_part(v, &v->parts.parts[i], records);
-	return 0;
 }
 
 /* --- checking the records ------------------------------------------------- */
@@ -230,7 +186,6 @@ static int pass_border(struct validation *v, struct staging *staging,
 	return order;
 }
 
-/* Pieces may be added in any order. */
 static void split_piece(struct validation *v, const uint8_t *records,
 			const struct part *part, uint64_t count)
 {
@@ -238,81 +193,71 @@ static void split_piece(struct validation *v, const uint8_t *records,
 	struct validator_split piece = { 0 };
 
 	validator_split(&v->validator, &piece, v->last_record, records, count);
-	pthread_mutex_lock(&v->splitting);
+	pthread_mutex_lock(&v->adding);
 	(void)tally_append(&split->before, &piece.before,
 			   VALIDATOR_NOTHING_BEFORE);
 	(void)tally_append(&split->equal, &piece.equal,
 			   VALIDATOR_NOTHING_BEFORE);
-	pthread_mutex_unlock(&v->splitting);
+	pthread_mutex_unlock(&v->adding);
 }
 
-/* Returns the order of the piece's first record and the one before it. */
-static int check_piece(struct validation *v, struct staging *staging,
-		       const struct part *part, uint64_t count,
-		       struct tally *tally)
+/* Check the piece that begins with this record of the part.  Any thread may
+ * check any piece, in any order. */
+static void check_piece(struct validation *v, struct staging *staging,
+			struct part *part, uint64_t first, uint64_t count)
 {
+	int order = VALIDATOR_NOTHING_BEFORE;
+	struct tally piece;
+
 	progress_add(&v->progress, count * v->validator.shape.size);
 	if (v->last_record)
 		split_piece(v, staging->records, part, count);
 	if (part->is_input) {
-		validator_sum(&v->validator, tally, staging->records, count);
-		return VALIDATOR_NOTHING_BEFORE;
+		validator_sum(&v->validator, &piece, staging->records, count);
+	} else {
+		validator_run(&v->validator, &piece, staging->records, count);
+		order = pass_border(v, staging, part, count);
 	}
-	validator_run(&v->validator, tally, staging->records, count);
-	return pass_border(v, staging, part, count);
-}
-
-static int add_piece(struct validation *v, struct staging *staging,
-		     struct segment *segment, uint64_t first, uint64_t count,
-		     struct failure *failure)
-{
-	struct tally piece;
-	int ret =
-		read_records(v, staging, segment->part, first, count, failure);
-
-	if (ret < 0)
-		return ret;
-	ret = check_piece(v, staging, segment->part, count, &piece);
+	pthread_mutex_lock(&v->adding);
 	/* What has been read in bytes can't overflow 128 bits. */
-	(void)tally_append(&segment->tally, &piece, ret);
-	return 0;
+	(void)tally_add(&part->tally, &piece, first, order);
+	pthread_mutex_unlock(&v->adding);
 }
 
 static int read_before(struct validation *v, struct staging *staging,
-		       const struct segment *segment, struct failure *failure)
+		       const struct part *part, uint64_t first,
+		       struct failure *failure)
 {
-	uint64_t first = segment->first_record;
 	int ret;
 
-	staging->has_before = first > 0 && !segment->part->is_input;
+	staging->has_before = first > 0 && !part->is_input;
 	if (!staging->has_before)
 		return 0;
-	ret = read_records(v, staging, segment->part, first - 1, 1, failure);
+	ret = read_records(v, staging, part, first - 1, 1, failure);
 	if (ret == 0)
 		memcpy(staging->before, staging->records,
 		       v->validator.shape.size);
 	return ret;
 }
 
-static bool is_end_of_part(const struct segment *segment)
-{
-	return segment->first_record + segment->record_count ==
-	       segment->part->record_count;
-}
-
+/* Check the segment that begins with this record of the part. */
 static int check_segment(struct validation *v, struct staging *staging,
-			 struct segment *segment, struct failure *failure)
+			 struct part *part, uint64_t first,
+			 struct failure *failure)
 {
-	uint64_t first = segment->first_record;
-	uint64_t end = first + segment->record_count;
-	int ret = read_before(v, staging, segment, failure);
+	uint64_t end = MIN(first + v->segment_records, part->record_count);
+	int ret = read_before(v, staging, part, first, failure);
 
-	for (; ret == 0 && first < end; first += v->piece_records)
-		ret = add_piece(v, staging, segment, first,
-				MIN(end - first, v->piece_records), failure);
-	if (ret == 0 && staging->has_before && is_end_of_part(segment))
-		memcpy(segment->part->last, staging->before,
-		       v->validator.shape.size);
+	while (ret == 0 && first < end) {
+		uint64_t count = MIN(end - first, v->piece_records);
+
+		ret = read_records(v, staging, part, first, count, failure);
+		if (ret == 0)
+			check_piece(v, staging, part, first, count);
+		first += count;
+	}
+	if (ret == 0 && staging->has_before && end == part->record_count)
+		memcpy(part->last, staging->before, v->validator.shape.size);
 	return ret;
 }
 
@@ -320,69 +265,49 @@ static int check_segment(struct validation *v, struct staging *staging,
 
 /* As part_read_stream(). */
 static int64_t read_next(struct validation *v, struct staging *staging,
-			 struct part *part, uint64_t *number,
+			 struct part *part, uint64_t *first,
 			 struct failure *failure)
 {
 	int64_t count;
 
 	staging->records = staging->window;
-	pthread_mutex_lock(&part->stream.reading);
+	pthread_mutex_lock(&part->reading);
 	count = part_read_stream(part, staging->records, v->piece_bytes,
-				 v->validator.shape.size, number,
+				 v->validator.shape.size, first,
 				 staging->before, failure);
-	pthread_mutex_unlock(&part->stream.reading);
-	staging->has_before = count > 0 && *number > 0 && !part->is_input;
+	pthread_mutex_unlock(&part->reading);
+	staging->has_before = count > 0 && *first > 0 && !part->is_input;
 	return count;
-}
-
-/* Each piece that has been read gets its turn, or the threads behind it would
- * wait for ever. */
-static void add_in_turn(struct segment *segment, uint64_t number,
-			const struct tally *piece, int order)
-{
-	struct part_stream *stream = &segment->part->stream;
-
-	pthread_mutex_lock(&stream->adding);
-	while (stream->added_count != number)
-		pthread_cond_wait(&stream->added, &stream->adding);
-	(void)tally_append(&segment->tally, piece, order);
-	stream->added_count++;
-	pthread_cond_broadcast(&stream->added);
-	pthread_mutex_unlock(&stream->adding);
 }
 
 /* Take part in checking the stream, until its end. */
 static int check_stream(struct validation *v, struct staging *staging,
-			struct segment *segment, struct failure *failure)
+			struct part *part, struct failure *failure)
 {
-	struct part *part = segment->part;
-	uint64_t number = 0;
-
 	while (!first_failure_stops(&v->failure)) {
-		int64_t count = read_next(v, staging, part, &number, failure);
-		struct tally piece;
-		int order;
+		uint64_t first = 0;
+		int64_t count = read_next(v, staging, part, &first, failure);
 
 		if (count <= 0)
 			return (int)count;
-		order = check_piece(v, staging, part, (uint64_t)count, &piece);
-		add_in_turn(segment, number, &piece, order);
+		check_piece(v, staging, part, first, (uint64_t)count);
 	}
 	return 0;
 }
 
 /* --- the threads ---------------------------------------------------------- */
 
+/* Check a segment of the part, of a stream what nobody has read of it. */
 static void check_any(struct validation *v, struct staging *staging,
-		      struct segment *segment)
+		      struct part *part, uint64_t first)
 {
 	struct failure failure;
 	int ret;
 
-	if (segment->part->is_stream)
-		ret = check_stream(v, staging, segment, &failure);
+	if (part->is_stream)
+		ret = check_stream(v, staging, part, &failure);
 	else
-		ret = check_segment(v, staging, segment, &failure);
+		ret = check_segment(v, staging, part, first, &failure);
 	if (ret < 0)
 		first_failure_note(&v->failure, &failure);
 }
@@ -391,18 +316,19 @@ static void check_any(struct validation *v, struct staging *staging,
 static void help_streams(struct validation *v, struct staging *staging,
 			 unsigned index)
 {
-	for (uint64_t i = 0; i < v->segment_count; i++) {
-		struct segment *segment =
-			&v->segments[(index + i) % v->segment_count];
+	for (unsigned i = 0; i < v->part_count; i++) {
+		struct part *part = &v->parts[(index + i) % v->part_count];
 
-		if (segment->part->is_stream)
-			check_any(v, staging, segment);
+		if (part->is_stream)
+			check_any(v, staging, part, 0);
 	}
 }
 
 static void check_segments(void *context, unsigned index)
 {
 	struct validation *v = context;
+	const struct part *end = v->parts + v->part_count;
+	struct part *part = v->parts;
 	uint8_t *window = v->staging + index * v->staging_bytes;
 	struct staging staging = { .window = window,
 				   .before = window + v->window_bytes };
@@ -412,7 +338,11 @@ static void check_segments(void *context, unsigned index)
 
 		if (next >= v->segment_count)
 			break;
-		check_any(v, &staging, &v->segments[next]);
+		/* The segments that a thread takes ascend. */
+		while (part + 1 < end && part[1].first_segment <= next)
+			part++;
+		check_any(v, &staging, part,
+			  (next - part->first_segment) * v->segment_records);
 	}
 	help_streams(v, &staging, index);
 }
@@ -423,21 +353,21 @@ static unsigned choose_thread_count(const struct validation *v,
 				    const struct topology *topology,
 				    uint64_t wanted)
 {
-	unsigned streams = v->parts.stream_count;
+	unsigned streams = v->stream_count;
 	uint64_t tasks =
 		v->segment_count + (uint64_t)streams * (STREAM_THREADS - 1);
 	unsigned count = thread_pool_size(topology, wanted, tasks);
 
 	if (wanted > 0)
 		return count;
-	if (v->parts.has_direct)
+	if (v->has_direct)
 		count = MAX(count, DIRECT_THREADS);
 	return MIN(MAX(count, streams), THREAD_POOL_WORKERS_MAX);
 }
 
 static uint8_t *allocate_staging(const struct validation *v, unsigned count)
 {
-	if (v->parts.has_direct)
+	if (v->has_direct)
 		return direct_memory(count * v->staging_bytes);
 	return aligned_alloc(PAGE_BYTES, count * v->staging_bytes);
 }
@@ -447,17 +377,16 @@ static int read_last(struct validation *v, const struct sorter_config *sort,
 		     uint8_t *window, struct failure *failure)
 {
 	uint32_t size = v->validator.shape.size;
-	const struct part *part = v->parts.parts + sort->output_count;
+	const struct part *part = v->parts + sort->output_count;
 
 	do {
-		if (part-- == v->parts.parts)
+		if (part-- == v->parts)
 			return 0;
 	} while (!part->is_stream && part->record_count == 0);
 	if (part->is_stream)
 		return failure_set(failure, EXIT_USAGE, part->path, 0,
 				   "is a stream: with --head and --against, "
 				   "the last record is read first");
-	pthread_mutex_init(&v->splitting, NULL);
 	v->last_record = part_read(part, (part->record_count - 1) * size, size,
 				   window, failure);
 	return v->last_record ? 0 : -EIO;
@@ -484,17 +413,16 @@ static int run_threads(struct validation *v, const struct sorter_config *sort,
 		return ret;
 	/* Several streams may have to be read at the same time. */
 	ret = thread_pool_start(&pool, count,
-				(sort->threads > 0 || v->parts.stream_count > 0)
+				(sort->threads > 0 || v->stream_count > 0)
 					? THREAD_POOL_ALL
 					: THREAD_POOL_SOME,
 				&topology, failure);
 	if (ret < 0)
 		return ret;
 	progress_begin(&v->progress, STDERR_FILENO, "blinkval",
-		       v->parts.stream_count > 0
+		       v->stream_count > 0
 			       ? 0
-			       : v->parts.record_count *
-					 v->validator.shape.size);
+			       : v->record_count * v->validator.shape.size);
 	thread_pool_run_last(&pool, check_segments, v);
 	progress_end();
 	return first_failure_get(&v->failure, failure);
@@ -502,40 +430,29 @@ static int run_threads(struct validation *v, const struct sorter_config *sort,
 
 /* --- the whole ------------------------------------------------------------ */
 
-/* Add the next segment of the parts.  *last is the last record before it, or
- * NULL. */
-static void add_segment(const struct validation *v,
-			const struct segment *segment, struct tally *tally,
-			const uint8_t **last)
-{
-	const struct part *part = segment->part;
-	int order = VALIDATOR_NOTHING_BEFORE;
-
-	/* Within a part, the segment's tally has its first record's order. */
-	if (segment->first_record == 0 && *last)
-		order = validator_compare(&v->validator, *last, part->first);
-	(void)tally_append(tally, &segment->tally, order);
-	*last = part->last;
-}
-
-static void add_segments(const struct validation *v,
-			 struct validation_result *result)
+static void add_parts(const struct validation *v,
+		      struct validation_result *result)
 {
 	const uint8_t *first = NULL, *last = NULL;
 
-	for (uint64_t i = 0; i < v->segment_count; i++) {
-		const struct segment *segment = &v->segments[i];
+	for (unsigned i = 0; i < v->part_count; i++) {
+		const struct part *part = &v->parts[i];
+		int order = VALIDATOR_NOTHING_BEFORE;
 
-		if (segment->tally.record_count == 0)
-			continue; /* an empty stream */
-		if (segment->part->is_input) {
-			(void)tally_append(&result->inputs, &segment->tally,
-					   VALIDATOR_NOTHING_BEFORE);
+		if (part->tally.record_count == 0)
+			continue;
+		if (part->is_input) {
+			(void)tally_append(&result->inputs, &part->tally,
+					   order);
 			continue;
 		}
-		if (!first)
-			first = segment->part->first;
-		add_segment(v, segment, &result->summary.tally, &last);
+		if (last)
+			order = validator_compare(&v->validator, last,
+						  part->first);
+		else
+			first = part->first;
+		(void)tally_append(&result->summary.tally, &part->tally, order);
+		last = part->last;
 	}
 	if (first && v->validator.shape.size == SUMMARY_RECORD_BYTES) {
 		memcpy(result->summary.first_record, first,
@@ -564,15 +481,15 @@ static void leave_head(const struct validation *v, uint64_t head_records,
 }
 
 /* The first part that begins otherwise than the first input, or NULL. */
-static const char *find_header(const struct parts *parts,
+static const char *find_header(const struct part *parts,
 			       const struct sorter_config *sort)
 {
-	const struct part *input = &parts->parts[sort->output_count];
+	const struct part *input = &parts[sort->output_count];
 
 	for (unsigned i = 0; i < sort->output_count && input->header; i++)
-		if (memcmp(parts->parts[i].header, input->header,
+		if (memcmp(parts[i].header, input->header,
 			   input->header_bytes) != 0)
-			return parts->parts[i].path;
+			return parts[i].path;
 	return NULL;
 }
 
@@ -583,25 +500,24 @@ int validate_records(const struct sorter_config *sort,
 	int ret;
 
 	validator_prepare(&v.validator, &sort->shape, cpu_level_detect());
-	ret = parts_open(&v.parts, sort, failure);
+	pthread_mutex_init(&v.adding, NULL);
+	ret = open_parts(&v, sort, failure);
 	if (ret < 0)
 		return ret;
 	choose_sizes(&v);
-	ret = cut_parts(&v, failure);
-	if (ret < 0)
-		return ret;
+	cut_parts(&v);
 	ret = run_threads(&v, sort, failure);
 	if (ret < 0)
 		return ret;
-	add_segments(&v, result);
+	add_parts(&v, result);
 	if (sort->head_records > 0)
 		leave_head(&v, sort->head_records, &result->summary.tally,
 			   &result->inputs);
 	if (sort->input_count > 0)
-		result->header_path = find_header(&v.parts, sort);
-	for (unsigned i = v.parts.count; i-- > 0;) {
-		if (v.parts.parts[i].fragment_bytes > 0)
-			result->fragment_path = v.parts.parts[i].path;
+		result->header_path = find_header(v.parts, sort);
+	for (unsigned i = v.part_count; i-- > 0;) {
+		if (v.parts[i].fragment_bytes > 0)
+			result->fragment_path = v.parts[i].path;
 	}
 	return 0;
 }
