@@ -26,8 +26,7 @@ struct options {
 	struct options_reader reader;
 	bool quiet;
 	bool of_summaries;
-	bool is_unordered; /* the only key is random */
-	bool has_default_size, has_default_key;
+	bool is_unordered;	  /* the only key is random */
 	const char *summary_path; /* NULL: none */
 	const char **input_paths; /* owned: those of the sort */
 	/* FILEs are its outputs, or files of summaries of them. */
@@ -203,7 +202,8 @@ static void report_difference(const struct tally *tally,
  * on records of the benchmark has no more lines than that of valsort. */
 static void hint_at_defaults(const struct options *options, bool key_matters)
 {
-	bool size = options->has_default_size, key = options->has_default_key;
+	bool size = !options_given(&options->reader, SHAPE_OPTION_RECORD_SIZE);
+	bool key = !options_given(&options->reader, SHAPE_OPTION_KEY);
 
 	if (options->of_summaries || (size && key && !isatty(STDERR_FILENO)))
 		return;
@@ -539,9 +539,6 @@ static int complete_options(struct options *options, struct failure *failure)
 
 	options->quiet = options_given(reader, OPTION_QUIET);
 	options->of_summaries = options_given(reader, OPTION_OF_SUMMARIES);
-	options->has_default_size =
-		!options_given(reader, SHAPE_OPTION_RECORD_SIZE);
-	options->has_default_key = !options_given(reader, SHAPE_OPTION_KEY);
 	options->summary_path = options_value(reader, OPTION_SUMMARY);
 	options->sort.output_paths = (const char *const *)reader->operands;
 	options->sort.output_count = reader->operand_count;

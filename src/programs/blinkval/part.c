@@ -20,14 +20,9 @@ static int part_failed(const struct part *part, int error, const char *why,
 	return failure_set(failure, EXIT_FILE, part->path, error, "%s", why);
 }
 
-static int open_failed(const struct part *part, struct failure *failure)
-{
-	return failure_set(failure, EXIT_FILE, part->path, errno, "");
-}
-
 /* --- opening -------------------------------------------------------------- */
 
-static int open_fd(struct part *part, const char *path, struct failure *failure)
+static void open_fd(struct part *part, const char *path)
 {
 	part->path = path;
 	part->fd = STDIN_FILENO;
@@ -35,9 +30,6 @@ static int open_fd(struct part *part, const char *path, struct failure *failure)
 		part->path = PIPE_INPUT_NAME;
 	else
 		part->fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (part->fd < 0)
-		return open_failed(part, failure);
-	return 0;
 }
 
 static void open_stream(struct part *part)
@@ -74,53 +66,37 @@ static int open_bytes(struct part *part, uint64_t size_bytes,
 }
 
 static int open_file(struct part *part, const struct stat *status,
-		     uint32_t record_size, struct failure *failure)
+		     const struct input_layout *layout, struct failure *failure)
 {
-	int ret = file_check_size(part->fd, status, part->path, failure);
+	off_t size = status->st_size;
+	int ret;
 
-	return ret < 0 ? ret
-		       : open_bytes(part, (uint64_t)status->st_size,
-				    record_size, failure);
-}
-
-static int open_device(struct part *part, uint64_t device_bytes,
-		       uint32_t record_size, struct failure *failure)
-{
-	off_t size = lseek(part->fd, 0, SEEK_END);
-
-	part->is_device = true;
+	part->is_device = S_ISBLK(status->st_mode);
+	if (part->is_device)
+		size = lseek(part->fd, 0, SEEK_END);
 	if (size < 0)
 		return part_failed(part, errno, "cannot find its size",
 				   failure);
-	if (device_bytes > (uint64_t)size)
+	if (part->is_device && layout->device_bytes > (uint64_t)size)
 		return failure_set(failure, EXIT_FILE, part->path, 0,
 				   "it has %lld bytes, fewer than "
 				   "--device-bytes",
 				   (long long)size);
-	return open_bytes(part,
-			  device_bytes > 0 ? device_bytes : (uint64_t)size,
-			  record_size, failure);
-}
-
-static int allocate(struct part *part, uint32_t record_size,
-		    struct failure *failure)
-{
-	part->first = malloc(2 * (size_t)record_size);
-	if (!part->first)
-		return failure_no_memory(failure);
-	part->last = part->first + record_size;
-	return 0;
+	if (part->is_device && layout->device_bytes > 0)
+		size = (off_t)layout->device_bytes;
+	ret = file_check_size(part->fd, status, part->path, failure);
+	return ret < 0 ? ret
+		       : open_bytes(part, (uint64_t)size, layout->record_size,
+				    failure);
 }
 
 int part_open(struct part *part, const char *path, bool is_input,
 	      const struct input_layout *layout, struct failure *failure)
 {
-	uint32_t record_size = layout->record_size;
-	uint64_t device_bytes = layout->device_bytes;
 	/* Any file may have descriptor 0 if standard input is closed. */
 	bool is_stdin = pipe_is_word(path);
 	struct stat status;
-	int ret;
+	int ret = 0;
 
 	*part = (struct part){ .is_input = is_input,
 			       .direct_fd = -1,
@@ -130,27 +106,27 @@ int part_open(struct part *part, const char *path, bool is_input,
 		if (!part->header)
 			return failure_no_memory(failure);
 	}
-	ret = open_fd(part, path, failure);
-	if (ret < 0)
-		return ret;
-	if (fstat(part->fd, &status) < 0)
-		return open_failed(part, failure);
+	open_fd(part, path);
+	if (part->fd < 0 || fstat(part->fd, &status) < 0)
+		return failure_set(failure, EXIT_FILE, part->path, errno, "");
 	if (S_ISDIR(status.st_mode))
 		return part_failed(part, EISDIR, "cannot read", failure);
 	/* Standard input is read from where it is, even if it is a file. */
-	if (S_ISREG(status.st_mode) && !is_stdin)
-		ret = open_file(part, &status, record_size, failure);
-	else if (S_ISBLK(status.st_mode) && !is_stdin)
-		ret = open_device(part, device_bytes, record_size, failure);
-	else if (S_ISBLK(status.st_mode) && device_bytes > 0)
+	if ((S_ISREG(status.st_mode) || S_ISBLK(status.st_mode)) && !is_stdin)
+		ret = open_file(part, &status, layout, failure);
+	else if (S_ISBLK(status.st_mode) && layout->device_bytes > 0)
 		ret = failure_set(failure, EXIT_USAGE, "--device-bytes", 0,
 				  "not with a block device as standard input; "
 				  "name the device");
 	else
 		open_stream(part);
-	if (ret == 0 && !is_input)
-		ret = allocate(part, record_size, failure);
-	return ret;
+	if (ret < 0 || is_input)
+		return ret;
+	part->first = malloc(2 * (size_t)layout->record_size);
+	if (!part->first)
+		return failure_no_memory(failure);
+	part->last = part->first + layout->record_size;
+	return 0;
 }
 
 /* --- a file or a device -----------------------------------------------------
