@@ -70,32 +70,12 @@ static dev_t device_of(const struct input_file *file)
 	return file->device;
 }
 
-/* Plan so many lanes.  False: that is no gain over the plan for one. */
-static bool try_lanes(struct reading *reading, const struct lane_file *files,
-		      unsigned lane_count, struct external_request *request,
-		      struct external_plan *plan)
-{
-	struct external_plan several;
-
-	lane_plan_make(&reading->lane_plan, files, reading->input.file_count,
-		       lane_count);
-	if (reading->lane_plan.lane_count == 1)
-		return true;
-	request->lanes = &reading->lane_plan;
-	if (external_plan_make(&several, request) == 0 &&
-	    external_plan_gains(&several, plan, request)) {
-		*plan = several;
-		return true;
-	}
-	request->lanes = NULL;
-	return false;
-}
-
 void reading_plan(struct reading *reading, const struct topology *topology,
 		  struct external_request *request, struct external_plan *plan)
 {
 	const struct input *input = &reading->input;
 	struct lane_file files[INPUT_FILES_MAX];
+	struct external_plan several;
 	/* Keys by themselves are read at random, and files that are merged at
 	 * the same time anyway; and of records with equal keys the first ones
 	 * of the input are to come first. */
@@ -113,8 +93,19 @@ void reading_plan(struct reading *reading, const struct topology *topology,
 			.device = device_of(&input->files[f]),
 			.record_count = input->files[f].record_count,
 		};
-	while (!try_lanes(reading, files, lane_count, request, plan))
-		lane_count = reading->lane_plan.lane_count - 1;
+	for (;; lane_count = reading->lane_plan.lane_count - 1) {
+		lane_plan_make(&reading->lane_plan, files, input->file_count,
+			       lane_count);
+		if (reading->lane_plan.lane_count == 1)
+			break;
+		request->lanes = &reading->lane_plan;
+		if (external_plan_make(&several, request) == 0 &&
+		    external_plan_gains(&several, plan, request)) {
+			*plan = several;
+			break;
+		}
+		request->lanes = NULL;
+	}
 	reading->lane_count = reading->lane_plan.lane_count;
 	if (reading->kind == READING_SHARED)
 		reading_claims_open(&reading->claims, plan->batch.capacity);
