@@ -240,10 +240,6 @@ uint64_t key_list_word(const struct key_list *keys, const uint8_t *record,
 void key_list_encode(const struct key_list *keys, const uint8_t *record,
 		     uint8_t *encoded)
 {
-	if (keys->is_plain) {
-		memcpy(encoded, record + keys->begin, keys->length);
-		return;
-	}
 	for (uint32_t skip = 0; skip < keys->length; skip += 8) {
 		uint8_t bytes[8];
 

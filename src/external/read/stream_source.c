@@ -214,7 +214,7 @@ static int64_t widen(const struct stream_source *streams,
 static int64_t read_unit(struct stream_source *streams, struct failure *failure)
 {
 	const struct source *source = &streams->source;
-	uint64_t count = MIN(streams->capacity - streams->batch_records,
+	uint64_t count = MIN(source->slot_count - streams->batch_records,
 			     streams->unit_records);
 	/* What is widened comes to the end of what it will take. */
 	uint8_t *target = source->base +
@@ -354,7 +354,6 @@ int64_t stream_source_begin(struct stream_source *streams, struct batch *batch,
 
 	batch->first_record = streams->record_count;
 	streams->batch_records = 0;
-	streams->capacity = batch->capacity;
 	streams->source.base = batch->records;
 	streams->source.record_count = batch->capacity;
 	streams->source.slot_count = batch->capacity;

@@ -43,7 +43,6 @@ struct stream_source {
 	uint64_t batch_records; /* that the current batch has */
 	/* The first of these, which no worker has taken. */
 	uint64_t peeked_records;
-	uint64_t capacity;	  /* of the current batch */
 	uint64_t record_count;	  /* of all batches */
 	bool has_ended;		  /* nothing more comes, or reading failed */
 	struct stage_queue reads; /* with waiting for what they bring */
