@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <lz4.h>
+#include <stdbool.h>
 #include <string.h>
 /* It declares the functions that put a context into the caller's memory. */
 #define ZSTD_STATIC_LINKING_ONLY
@@ -17,40 +18,30 @@
 /* A block that shrinks by less is not worth the time to decompress it. */
 #define LEAST_SAVING(block_bytes) MAX(1, (block_bytes) / 16)
 
-/* They are in the order of enum codec_kind; of those that take a level,
- * codec_parse() knows only the last one. */
+/* They are in the order of enum codec_kind. */
 const char *const codec_names[] = { "none", "auto", "lz4", "zstd" };
 
 /* --- names ---------------------------------------------------------------- */
 
-static int parse_level(const char *text, int *level)
-{
-	uint64_t number = 1;
-
-	if (*text == ':' &&
-	    parse_u64(text + 1, 1, CODEC_LEVEL_MAX, &number) < 0)
-		return -EINVAL;
-	if (*text != ':' && *text != '\0')
-		return -EINVAL;
-	*level = (int)number;
-	return 0;
-}
-
 int codec_parse(const char *text, struct codec *codec)
 {
-	const char *zstd = codec_names[CODEC_ZSTD];
-	int level;
+	size_t name_bytes = strcspn(text, ":");
 
-	for (unsigned kind = CODEC_NONE; kind < CODEC_ZSTD; kind++)
-		if (strcmp(text, codec_names[kind]) == 0) {
-			*codec = (struct codec){ .kind = kind };
-			return 0;
-		}
-	if (strncmp(text, zstd, strlen(zstd)) != 0 ||
-	    parse_level(text + strlen(zstd), &level) < 0)
-		return -EINVAL;
-	*codec = (struct codec){ .kind = CODEC_ZSTD, .level = level };
-	return 0;
+	for (unsigned kind = 0; kind < ARRAY_LEN(codec_names); kind++) {
+		bool has_level = kind == CODEC_ZSTD;
+		uint64_t level = has_level;
+
+		if (strlen(codec_names[kind]) != name_bytes ||
+		    memcmp(text, codec_names[kind], name_bytes) != 0)
+			continue;
+		if (text[name_bytes] == ':' &&
+		    (!has_level || parse_u64(text + name_bytes + 1, 1,
+					     CODEC_LEVEL_MAX, &level) < 0))
+			return -EINVAL;
+		*codec = (struct codec){ .kind = kind, .level = (int)level };
+		return 0;
+	}
+	return -EINVAL;
 }
 
 /* --- encoding ------------------------------------------------------------- */
