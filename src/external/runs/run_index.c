@@ -61,13 +61,13 @@ static uint64_t grown(uint64_t capacity, uint64_t wanted, uint64_t least)
 	return MAX(MAX(wanted, least), capacity + capacity / 4);
 }
 
-static int grow_runs(struct run_index *index, struct failure *failure)
+static int grow_runs(struct run_index *index, uint64_t wanted,
+		     struct failure *failure)
 {
-	uint64_t capacity =
-		grown(index->run_capacity, index->run_count + 1, RUNS_MIN);
+	uint64_t capacity = grown(index->run_capacity, wanted, RUNS_MIN);
 	struct run *runs;
 
-	if (index->run_count < index->run_capacity)
+	if (wanted <= index->run_capacity)
 		return 0;
 	runs = realloc(index->runs, capacity * sizeof(*runs));
 	if (!runs)
@@ -115,7 +115,7 @@ int run_index_begin(struct run_index *index, uint64_t input_record,
 		    uint64_t input_count, uint32_t block_count,
 		    struct failure *failure)
 {
-	int error = grow_runs(index, failure);
+	int error = grow_runs(index, index->run_count + 1, failure);
 
 	if (error == 0)
 		error = grow_blocks(index,
@@ -183,15 +183,15 @@ int run_index_append(struct run_index *index, struct run_index *from,
 	int error = grow_blocks(index, (uint64_t)before + from->block_count,
 				failure);
 
-	for (unsigned r = 0; r < from->run_count && error == 0; r++) {
-		error = grow_runs(index, failure);
-		if (error)
-			break;
+	if (error == 0)
+		error = grow_runs(index, index->run_count + from->run_count,
+				  failure);
+	if (error)
+		return error;
+	for (unsigned r = 0; r < from->run_count; r++) {
 		index->runs[index->run_count] = from->runs[r];
 		index->runs[index->run_count++].first_block += before;
 	}
-	if (error)
-		return error;
 	if (from->block_count > 0) {
 		memcpy(index->blocks + before, from->blocks,
 		       from->block_count * sizeof(*from->blocks));
