@@ -456,7 +456,10 @@ bool external_open_pieces(struct external *external,
 	const struct external_plan *plan = &external->plan;
 	uint32_t slot_bytes = piece_slot_bytes(external);
 	struct external_merge *merge = &external->merge;
-	const struct piece_source_request source = {
+	struct failure failure = { .status = EXIT_DONE };
+	int error = merge_plan_make(&merge->plan, request, &failure);
+
+	merge->pieces = (struct piece_source){
 		.plan = &merge->plan,
 		.scratch = &external->runs.scratch,
 		.input = external->config->merges_inputs
@@ -473,15 +476,12 @@ bool external_open_pieces(struct external *external,
 		.decoder_memory = external->decoder_memory,
 		.decoder_bytes = plan->decoder_bytes,
 	};
-	struct failure failure = { .status = EXIT_DONE };
-	int error = merge_plan_make(&merge->plan, request, &failure);
-
 	if (error == -E2BIG)
 		failure_set(&failure, EXIT_RESOURCES, NULL, 0,
 			    "%u runs are too many for one merge",
 			    request->run_count);
 	if (error == 0)
-		error = piece_source_open(&merge->pieces, &source, &failure);
+		error = piece_source_open(&merge->pieces, &failure);
 	merge->piece_count = merge->plan.piece_count;
 	return external_good(external, error, &failure);
 }

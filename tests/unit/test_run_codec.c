@@ -148,7 +148,14 @@ static void write_runs(const struct codec *wanted)
 
 static void open_pieces(void)
 {
-	struct piece_source_request request = {
+	const struct merge_request merge = {
+		.index = &run_index,
+		.run_count = RUNS,
+		.piece_records = PIECE_RECORDS,
+		.kernel = CPU_SCALAR,
+	};
+
+	pieces = (struct piece_source){
 		.plan = &plan,
 		.scratch = &scratch,
 		.worker_count = 1,
@@ -158,20 +165,13 @@ static void open_pieces(void)
 		.codec = codec,
 		.decoder_bytes = codec_decoder_bytes(&codec),
 	};
-	const struct merge_request merge = {
-		.index = &run_index,
-		.run_count = RUNS,
-		.piece_records = PIECE_RECORDS,
-		.kernel = CPU_SCALAR,
-	};
-
-	request.memory = read_memory = take_pages(READ_DEPTH * READ_SLOT_BYTES);
-	request.decoder_memory = decoder_memory =
-		take_pages(request.decoder_bytes);
+	pieces.memory = read_memory = take_pages(READ_DEPTH * READ_SLOT_BYTES);
+	pieces.decoder_memory = decoder_memory =
+		take_pages(pieces.decoder_bytes);
 	for (unsigned b = 0; b < 2; b++)
 		batches[b].records = malloc(PIECE_RECORDS * RECORD_BYTES);
 	assert_int_equal(merge_plan_make(&plan, &merge, &failure), 0);
-	assert_int_equal(piece_source_open(&pieces, &request, &failure), 0);
+	assert_int_equal(piece_source_open(&pieces, &failure), 0);
 }
 
 static void check_record(const uint8_t *record, bool *seen)

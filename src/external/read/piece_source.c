@@ -134,7 +134,7 @@ static bool next_unit(void *context, struct read_extent *extent)
 			break;
 		if (!run_block_follows(&blocks[item.block], first, length) ||
 		    length + blocks[item.block].stored_bytes >
-			    pieces->unit_bytes) {
+			    pieces->slot_bytes - 2 * PAGE_BYTES) {
 			reader->ahead = before;
 			break;
 		}
@@ -352,41 +352,29 @@ static int take_memory(struct piece_source *pieces, struct failure *failure)
 	return 0;
 }
 
-int piece_source_open(struct piece_source *pieces,
-		      const struct piece_source_request *request,
-		      struct failure *failure)
+int piece_source_open(struct piece_source *pieces, struct failure *failure)
 {
-	uint32_t record_size = request->plan->index->shape.size;
-	int error;
+	uint32_t record_size = pieces->plan->index->shape.size;
+	int error = take_memory(pieces, failure);
 
-	*pieces = (struct piece_source){
-		.source = {
-			.ops = &operations,
-			.context = pieces,
-			.record_size = record_size,
-		},
-		.plan = request->plan,
-		.scratch = request->scratch,
-		.input = request->input,
-		.unit_bytes = request->slot_bytes - 2 * PAGE_BYTES,
-		.worker_count = request->worker_count,
-		.crc = crc32c_kernel(request->kernel),
-		.gather = gather_kernel(request->kernel, record_size),
-	};
-	error = take_memory(pieces, failure);
-	for (unsigned w = 0; w < request->worker_count && error == 0; w++) {
+	pieces->source.ops = &operations;
+	pieces->source.context = pieces;
+	pieces->source.record_size = record_size;
+	pieces->crc = crc32c_kernel(pieces->kernel);
+	pieces->gather = gather_kernel(pieces->kernel, record_size);
+	for (unsigned w = 0; w < pieces->worker_count && error == 0; w++) {
 		struct piece_reader *reader = &pieces->readers[w];
 
 		reader->source = pieces;
 		reader->worker = w;
-		codec_decoder_init(&reader->decoder, &request->codec,
-				   request->decoder_memory +
-					   w * request->decoder_bytes);
+		codec_decoder_init(&reader->decoder, &pieces->codec,
+				   pieces->decoder_memory +
+					   w * pieces->decoder_bytes);
 		reader->ahead = begin_share(pieces, 0, w);
-		read_ahead_init(&reader->reads, request->depth,
-				request->memory + (size_t)w * request->depth *
-							  request->slot_bytes,
-				request->slot_bytes, next_unit, reader);
+		read_ahead_init(&reader->reads, pieces->depth,
+				pieces->memory + (size_t)w * pieces->depth *
+							 pieces->slot_bytes,
+				pieces->slot_bytes, next_unit, reader);
 	}
 	return error;
 }

@@ -46,13 +46,22 @@ struct piece_rest {
 };
 
 struct piece_source {
-	struct source source; /* of the current piece's records */
+	/* The owner sets these before piece_source_open(). */
 	const struct merge_plan *plan;
 	const struct scratch *scratch;
 	/* NULL: runs in input files have been found to be in order. */
 	const struct input *input;
-	uint32_t unit_bytes;
+	enum cpu_level kernel;
 	unsigned worker_count;
+	unsigned depth; /* slots of each worker */
+	uint32_t slot_bytes;
+	uint8_t *memory; /* worker_count * depth * slot_bytes */
+	/* That the blocks are compressed with, if they are. */
+	struct codec codec;
+	uint8_t *decoder_memory; /* worker_count * decoder_bytes */
+	size_t decoder_bytes;	 /* codec_decoder_bytes() */
+
+	struct source source; /* of the current piece's records */
 	crc32c_fn *crc;
 	gather_fn *gather;
 	uint32_t piece; /* the current one */
@@ -65,25 +74,8 @@ struct piece_source {
 	const uint8_t *const *received;
 };
 
-struct piece_source_request {
-	const struct merge_plan *plan;
-	const struct scratch *scratch;
-	const struct input *input; /* the request's */
-	unsigned worker_count;
-	uint32_t slot_bytes;
-	unsigned depth;
-	uint8_t *memory; /* worker_count * depth * slot_bytes */
-	enum cpu_level kernel;
-	/* That the blocks are compressed with, if they are. */
-	struct codec codec;
-	uint8_t *decoder_memory; /* worker_count * decoder_bytes */
-	size_t decoder_bytes;	 /* codec_decoder_bytes() */
-};
-
 /* 0 or -errno with *failure filled. */
-int piece_source_open(struct piece_source *pieces,
-		      const struct piece_source_request *request,
-		      struct failure *failure);
+int piece_source_open(struct piece_source *pieces, struct failure *failure);
 
 /* The caller, between pieces: the next one's records go to this batch.  It may
  * be that of the piece before, all of whose records but its rests are in the
