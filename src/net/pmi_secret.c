@@ -8,7 +8,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <sodium.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -243,8 +242,7 @@ static int share(struct talk *talk, bool gives,
 	return error;
 }
 
-int pmi_secret_init(struct pmi_secret *pmi, const char *text, unsigned rank,
-		    struct failure *failure)
+int pmi_secret_find_fd(const char *text, struct failure *failure)
 {
 	struct stat file;
 	uint64_t number;
@@ -255,21 +253,19 @@ int pmi_secret_init(struct pmi_secret *pmi, const char *text, unsigned rank,
 				   "'%.40s': not a socket of this process: "
 				   "give --key-file",
 				   text);
-	pmi->fd = (int)number;
-	pmi->rank = rank;
-	return 0;
+	return (int)number;
 }
 
-int pmi_secret_share(const struct pmi_secret *pmi, uint64_t deadline_ns,
+int pmi_secret_share(int fd, bool gives, uint64_t deadline_ns,
 		     uint8_t secret[PMI_SECRET_BYTES], struct failure *failure)
 {
 	struct talk talk = {
-		.fd = pmi->fd,
+		.fd = fd,
 		.end_ns = clock_now_ns() + deadline_ns,
 		.deadline_s = (double)deadline_ns / 1e9,
 		.failure = failure,
 	};
-	int error = share(&talk, pmi->rank == 0, secret);
+	int error = share(&talk, gives, secret);
 
 	sodium_memzero(talk.line, sizeof(talk.line));
 	return error;

@@ -24,28 +24,23 @@
 #ifndef PMI_SECRET_H
 #define PMI_SECRET_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/failure.h"
 
 #define PMI_SECRET_BYTES 32
 
-struct pmi_secret {
-	int fd;
-	unsigned rank;
-};
-
-/* text: the value of PMI_FD.  0, or -errno with *failure filled: EXIT_USAGE if
- * that is no socket of this process. */
-int pmi_secret_init(struct pmi_secret *pmi, const char *text, unsigned rank,
-		    struct failure *failure);
+/* text: the value of PMI_FD.  Returns the descriptor, above 2, or -errno with
+ * *failure filled: EXIT_USAGE if that is no socket of this process. */
+int pmi_secret_find_fd(const char *text, struct failure *failure);
 
 /*
  * Rank 0 gives this secret, the others get it; once.  0, or -errno with
  * *failure filled: EXIT_PEER if the launcher refuses, says something else, or
  * has not answered all within deadline_ns, as when a rank does not come.
  */
-int pmi_secret_share(const struct pmi_secret *pmi, uint64_t deadline_ns,
+int pmi_secret_share(int fd, bool gives, uint64_t deadline_ns,
 		     uint8_t secret[PMI_SECRET_BYTES], struct failure *failure);
 
 #endif /* PMI_SECRET_H */

@@ -10,6 +10,7 @@
 #include "base/base.h"
 #include "base/parse.h"
 #include "net/hostlist.h"
+#include "net/pmi_secret.h"
 #include "net/rank_slurm.h"
 
 /* A program that starts ranks, and the variables that it sets; NULL: it does
@@ -382,35 +383,49 @@ static const char *find_slurm_pmi(const struct search *search)
 	return getenv("PMI_FD");
 }
 
-static int read_secret_sources(struct search *search)
+/* NULL: all ranks are on this machine. */
+static const char *find_remote_host(const struct rank *rank)
 {
-	struct rank *rank = search->rank;
-	const char *const *names = search->launcher->job;
-	struct rank_secret_source source = {
-		.key_path = search->options->key_path,
-		.by_blinkd = search->launcher == &blinkd,
-		.by_slurm = search->launcher == &slurm,
-		.has_pmi = find_slurm_pmi(search) != NULL,
-		.job = { search->options->job },
-	};
-
-	for (unsigned i = 0; !search->options->job && i < RANK_JOB_PARTS; i++)
-		source.job[i] = names[i] ? getenv(names[i]) : NULL;
-	for (unsigned r = rank->node_count; r-- > 0;)
+	for (unsigned r = 0; r < rank->node_count; r++)
 		if (!address_is_loopback(&rank->addresses[r]))
-			source.remote_host = rank->names[r];
-	return rank_secret_find(&source, rank->secret, search->failure);
+			return rank->names[r];
+	return NULL;
 }
 
-/* name: the hash of the job's name.  Rank 0 serves from now on, so that other
- * ranks need not wait while it opens its input. */
-static int start_local(struct rank *rank, const uint8_t name[RANK_SECRET_BYTES],
-		       struct failure *failure)
+/* Ranks of several machines need a key, or Slurm, which passes a secret on. */
+static int find_remote(struct search *search, const char *remote_host)
 {
-	int error =
-		local_secret_init(&rank->local, rank->rank, rank->node_count,
-				  name, rank->addresses, failure);
+	const char *pmi_text = find_slurm_pmi(search);
+	struct rank *rank = search->rank;
 
+	if (!pmi_text)
+		return failure_set(search->failure, EXIT_USAGE, "--key-file", 0,
+				   "needed, or BLINK_KEY%s: %.100s is not of "
+				   "127.0.0.0/8 or ::1",
+				   search->launcher == &slurm
+					   ? ", or srun --mpi=pmi2"
+					   : "",
+				   remote_host);
+	randombytes_buf(rank->secret, sizeof(rank->secret));
+	rank->pmi_fd = pmi_secret_find_fd(pmi_text, search->failure);
+	return MIN(rank->pmi_fd, 0);
+}
+
+/* Rank 0 draws the secret, and serves from now on, so that other ranks need not
+ * wait while it opens its input. */
+static int find_local(struct rank *rank, const char *const job[RANK_JOB_PARTS],
+		      struct failure *failure)
+{
+	uint8_t name[RANK_SECRET_BYTES];
+	int error = rank_secret_hash(job, NULL, name, failure);
+
+	if (rank->rank == 0)
+		randombytes_buf(rank->secret, sizeof(rank->secret));
+	rank->is_keyless = rank->node_count > 1;
+	if (error || !rank->is_keyless)
+		return error;
+	error = local_secret_init(&rank->local, rank->rank, rank->node_count,
+				  name, rank->addresses, failure);
 	if (error || rank->rank != 0)
 		return error;
 	rank->server = local_secret_serve(&rank->local, rank->secret, failure);
@@ -419,24 +434,27 @@ static int start_local(struct rank *rank, const uint8_t name[RANK_SECRET_BYTES],
 
 static int find_secret(struct search *search)
 {
+	const struct launcher *launcher = search->launcher;
+	const char *job[RANK_JOB_PARTS] = { search->options->job };
+	const char *key_path = search->options->key_path;
+	const char *fd = launcher == &blinkd ? getenv("BLINK_SECRET_FD") : NULL;
 	struct rank *rank = search->rank;
-	uint8_t name[RANK_SECRET_BYTES];
-	int found = read_secret_sources(search);
+	const char *remote_host = find_remote_host(rank);
 
-	if (found == RANK_SECRET_OF_PMI) {
-		randombytes_buf(rank->secret, sizeof(rank->secret));
-		rank->has_pmi = true;
-		return pmi_secret_init(&rank->pmi, find_slurm_pmi(search),
-				       rank->rank, search->failure);
-	}
-	if (found != RANK_SECRET_IS_NAME)
-		return found;
-	memcpy(name, rank->secret, sizeof(name));
-	memset(rank->secret, 0, sizeof(rank->secret));
-	rank->is_keyless = rank->node_count > 1;
-	if (rank->rank == 0)
-		randombytes_buf(rank->secret, sizeof(rank->secret));
-	return rank->is_keyless ? start_local(rank, name, search->failure) : 0;
+	if (sodium_init() < 0)
+		return failure_set(search->failure, EXIT_RESOURCES, "libsodium",
+				   ENOSYS, "");
+	if (!key_path && fd)
+		return rank_secret_read(fd, rank->secret, search->failure);
+	if (!key_path)
+		key_path = getenv("BLINK_KEY");
+	for (unsigned i = 0; !search->options->job && i < RANK_JOB_PARTS; i++)
+		job[i] = launcher->job[i] ? getenv(launcher->job[i]) : NULL;
+	if (key_path)
+		return rank_secret_hash(job, key_path, rank->secret,
+					search->failure);
+	return remote_host ? find_remote(search, remote_host)
+			   : find_local(rank, job, search->failure);
 }
 
 /* --- all of it ----------------------------------------------------------- */
@@ -530,9 +548,9 @@ int rank_find(struct rank *rank, const struct rank_options *options,
 int rank_learn_secret(struct rank *rank, uint64_t deadline_ns,
 		      struct failure *failure)
 {
-	if (rank->has_pmi)
-		return pmi_secret_share(&rank->pmi, deadline_ns, rank->secret,
-					failure);
+	if (rank->pmi_fd > 0)
+		return pmi_secret_share(rank->pmi_fd, rank->rank == 0,
+					deadline_ns, rank->secret, failure);
 	if (!rank->is_keyless || rank->rank == 0)
 		return 0;
 	return local_secret_fetch(&rank->local, rank->names[0], deadline_ns,

@@ -50,7 +50,6 @@
 #include "base/failure.h"
 #include "net/address.h"
 #include "net/local_secret.h"
-#include "net/pmi_secret.h"
 #include "net/rank_secret.h"
 
 #define RANK_NODES_MAX 4096
@@ -90,8 +89,7 @@ struct rank {
 	uint8_t secret[RANK_SECRET_BYTES];
 	bool is_keyless; /* local is filled then */
 	struct local_secret_job local;
-	bool has_pmi; /* pmi is filled then */
-	struct pmi_secret pmi;
+	int pmi_fd; /* the launcher's, which passes the secret on; 0: none */
 	/* Owned; only on rank 0 of several ranks without a key, else NULL. */
 	struct local_secret_server *server;
 	const char *source; /* "options", "blinkd", "slurm", "pmi", "mpi" */

@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <sodium.h>
-#include <stdlib.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -30,8 +30,8 @@ static bool holds_secret(int fd)
 }
 
 /* blinkd has written all of it before it starts this process: do not wait. */
-static int read_secret(const char *text, uint8_t secret[RANK_SECRET_BYTES],
-		       struct failure *failure)
+int rank_secret_read(const char *text, uint8_t secret[RANK_SECRET_BYTES],
+		     struct failure *failure)
 {
 	static const char name[] = "BLINK_SECRET_FD";
 	int ready_bytes = 0, fd;
@@ -69,8 +69,8 @@ static void hash_text(crypto_generichash_blake2b_state *state, const char *text)
 }
 
 /* key: NULL, or KEYFILE_KEY_BYTES */
-static void hash_job(const struct rank_secret_source *source,
-		     const uint8_t *key, uint8_t secret[RANK_SECRET_BYTES])
+static void hash_job(const char *const job[RANK_JOB_PARTS], const uint8_t *key,
+		     uint8_t secret[RANK_SECRET_BYTES])
 {
 	static const uint8_t
 		personal[crypto_generichash_blake2b_PERSONALBYTES] = {
@@ -86,46 +86,20 @@ static void hash_job(const struct rank_secret_source *source,
 	assert(error == 0);
 	(void)error;
 	for (unsigned i = 0; i < RANK_JOB_PARTS; i++)
-		hash_text(&state, source->job[i]);
+		hash_text(&state, job[i]);
 	crypto_generichash_blake2b_final(&state, secret, RANK_SECRET_BYTES);
 	sodium_memzero(&state, sizeof(state));
 }
 
-static int hash_key(const struct rank_secret_source *source, const char *path,
-		    uint8_t secret[RANK_SECRET_BYTES], struct failure *failure)
+int rank_secret_hash(const char *const job[RANK_JOB_PARTS],
+		     const char *key_path, uint8_t secret[RANK_SECRET_BYTES],
+		     struct failure *failure)
 {
 	uint8_t key[KEYFILE_KEY_BYTES];
-	int error = keyfile_read(path, key, failure);
+	int error = key_path ? keyfile_read(key_path, key, failure) : 0;
 
 	if (!error)
-		hash_job(source, key, secret);
+		hash_job(job, key_path ? key : NULL, secret);
 	sodium_memzero(key, sizeof(key));
 	return error;
-}
-
-int rank_secret_find(const struct rank_secret_source *source,
-		     uint8_t secret[RANK_SECRET_BYTES], struct failure *failure)
-{
-	const char *fd = source->by_blinkd ? getenv("BLINK_SECRET_FD") : NULL;
-
-	if (sodium_init() < 0)
-		return failure_set(failure, EXIT_RESOURCES, "libsodium", ENOSYS,
-				   "");
-	if (source->key_path)
-		return hash_key(source, source->key_path, secret, failure);
-	if (fd)
-		return read_secret(fd, secret, failure);
-	if (getenv("BLINK_KEY"))
-		return hash_key(source, getenv("BLINK_KEY"), secret, failure);
-	if (source->remote_host && source->has_pmi)
-		return RANK_SECRET_OF_PMI;
-	if (source->remote_host)
-		return failure_set(failure, EXIT_USAGE, "--key-file", 0,
-				   "needed, or BLINK_KEY%s: %.100s is not of "
-				   "127.0.0.0/8 or ::1",
-				   source->by_slurm ? ", or srun --mpi=pmi2"
-						    : "",
-				   source->remote_host);
-	hash_job(source, NULL, secret);
-	return RANK_SECRET_IS_NAME;
 }

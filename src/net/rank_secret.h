@@ -7,7 +7,6 @@
 #ifndef RANK_SECRET_H
 #define RANK_SECRET_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/failure.h"
@@ -15,33 +14,19 @@
 #define RANK_SECRET_BYTES 32
 #define RANK_JOB_PARTS 2
 
-/* The sources of a secret. */
-struct rank_secret_source {
-	const char *key_path; /* --key-file; NULL */
-	bool by_blinkd;	      /* blinkd has started the rank */
-	bool by_slurm;	      /* or srun has, for a message */
-	bool has_pmi;	      /* and can pass a secret on */
-	/* The parts make the name of the job; each may be NULL. */
-	const char *job[RANK_JOB_PARTS];
-	/* A rank's host that is not of this machine; NULL: all are. */
-	const char *remote_host;
-};
-
-/* There is neither a key nor blinkd's secret, and all ranks are on this
- * machine.  The 32 bytes then only stand for the job's name, and anybody can
- * compute them. */
-#define RANK_SECRET_IS_NAME 1
-/* There is neither a key nor blinkd's secret, and not all ranks are on this
- * machine, but Slurm can pass a secret on.  The 32 bytes are not written. */
-#define RANK_SECRET_OF_PMI 2
+/* Read the 32 bytes that blinkd has left in the file of this descriptor, and
+ * close it; text is the value of BLINK_SECRET_FD.  0, or -errno with *failure
+ * filled: EXIT_USAGE for what is no secret. */
+int rank_secret_read(const char *text, uint8_t secret[RANK_SECRET_BYTES],
+		     struct failure *failure);
 
 /*
- * Reads the environment, and the key's file.  0, one of the above, or -errno
- * with *failure filled: EXIT_USAGE for what is missing or is no secret,
- * EXIT_FILE for the file, EXIT_RESOURCES.
+ * Hash the key of this file with the job's name; its parts may be NULL, each.
+ * Without a file (NULL) the hash only stands for the name, and anybody can
+ * compute it.  0, or -errno with *failure filled: EXIT_FILE for the file.
  */
-int rank_secret_find(const struct rank_secret_source *source,
-		     uint8_t secret[RANK_SECRET_BYTES],
+int rank_secret_hash(const char *const job[RANK_JOB_PARTS],
+		     const char *key_path, uint8_t secret[RANK_SECRET_BYTES],
 		     struct failure *failure);
 
 #endif /* RANK_SECRET_H */

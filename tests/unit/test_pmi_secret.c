@@ -95,7 +95,6 @@ static void *run_launcher(void *context)
 static int share(struct launcher *launcher, unsigned rank, uint64_t deadline_ns,
 		 struct failure *failure)
 {
-	struct pmi_secret pmi;
 	pthread_t thread;
 	char text[16];
 	int fds[2], error;
@@ -104,10 +103,11 @@ static int share(struct launcher *launcher, unsigned rank, uint64_t deadline_ns,
 		socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
 	launcher->fd = fds[1];
 	snprintf(text, sizeof(text), "%d", fds[0]);
-	assert_int_equal(pmi_secret_init(&pmi, text, rank, failure), 0);
+	assert_int_equal(pmi_secret_find_fd(text, failure), fds[0]);
 	assert_int_equal(pthread_create(&thread, NULL, run_launcher, launcher),
 			 0);
-	error = pmi_secret_share(&pmi, deadline_ns, secret, failure);
+	error = pmi_secret_share(fds[0], rank == 0, deadline_ns, secret,
+				 failure);
 	close(fds[0]);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	return error;
@@ -224,11 +224,10 @@ static void pmi_secret_share__launcher_is_gone(void **state)
 	assert_string_equal(failure.why, "the launcher is gone");
 }
 
-static void pmi_secret_init__no_socket(void **state)
+static void pmi_secret_find_fd__no_socket(void **state)
 {
 	static const char *const texts[] = { "",  "x",	    "-1",	 "0",
 					     "2", "999999", "4294967296" };
-	struct pmi_secret pmi;
 	char text[16];
 	int fds[2];
 
@@ -236,13 +235,13 @@ static void pmi_secret_init__no_socket(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
 		struct failure failure = { 0 };
 
-		assert_true(pmi_secret_init(&pmi, texts[i], 0, &failure) < 0);
+		assert_true(pmi_secret_find_fd(texts[i], &failure) < 0);
 		assert_int_equal(failure.status, EXIT_USAGE);
 		assert_string_equal(failure.what, "PMI_FD");
 	}
 	assert_int_equal(pipe(fds), 0);
 	snprintf(text, sizeof(text), "%d", fds[0]);
-	assert_true(pmi_secret_init(&pmi, text, 0, &(struct failure){ 0 }) < 0);
+	assert_true(pmi_secret_find_fd(text, &(struct failure){ 0 }) < 0);
 	close(fds[0]);
 	close(fds[1]);
 }
@@ -256,7 +255,7 @@ int main(void)
 		CASE(pmi_secret_share__other_rank),
 		CASE(pmi_secret_share__bad_answers),
 		CASE(pmi_secret_share__launcher_is_gone),
-		CASE(pmi_secret_init__no_socket),
+		CASE(pmi_secret_find_fd__no_socket),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1006,7 +1006,7 @@ static bool takes_pmi(const char *environment,
 	snprintf(text, sizeof(text), "%d", fds[0]);
 	setenv("PMI_FD", text, 1);
 	find(&rank, options);
-	has_pmi = rank.has_pmi;
+	has_pmi = rank.pmi_fd > 0;
 	assert_false(has_pmi && rank.is_keyless);
 	rank_free(&rank);
 	close(fds[0]);
