@@ -47,9 +47,10 @@ static void pause_cpu(void)
 #endif
 }
 
-/* Wait until *word is no longer value. */
-static void wait_while(_Atomic uint32_t *word, uint32_t value, bool spins)
+void thread_pool_wait_while(const struct thread_pool *pool,
+			    _Atomic uint32_t *word, uint32_t value)
 {
+	const bool spins = pool->spins;
 	uint64_t end_ns = spins ? clock_now_ns() + SPIN_NS : 0;
 
 	do {
@@ -67,25 +68,13 @@ static void wait_while(_Atomic uint32_t *word, uint32_t value, bool spins)
 
 /* Sleeping threads are not counted: waking none costs one system call a phase.
  */
-static void set_and_wake(_Atomic uint32_t *word, uint32_t value)
-{
-	atomic_store_explicit(word, value, memory_order_release);
-	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
-}
-
-void thread_pool_wait_while(const struct thread_pool *pool,
-			    _Atomic uint32_t *word, uint32_t value)
-{
-	wait_while(word, value, pool->spins);
-}
-
 void thread_pool_set(const struct thread_pool *pool, _Atomic uint32_t *word,
 		     uint32_t value)
 {
+	atomic_store_explicit(word, value, memory_order_release);
 	if (pool->worker_count > 1)
-		set_and_wake(word, value);
-	else
-		atomic_store_explicit(word, value, memory_order_release);
+		syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL,
+			NULL, 0);
 }
 
 bool thread_pool_barrier(struct thread_pool *pool, const _Atomic bool *stop_if)
@@ -97,15 +86,14 @@ bool thread_pool_barrier(struct thread_pool *pool, const _Atomic bool *stop_if)
 						    memory_order_acq_rel);
 
 	if (before + 1 < pool->worker_count) {
-		wait_while(&pool->barriers, number, pool->spins);
+		thread_pool_wait_while(pool, &pool->barriers, number);
 		return pool->stop;
 	}
 	/* The last worker: its acq_rel has seen all that the others wrote. */
 	pool->stop =
 		stop_if && atomic_load_explicit(stop_if, memory_order_relaxed);
 	atomic_store_explicit(&pool->arrived, 0, memory_order_relaxed);
-	if (pool->worker_count > 1)
-		set_and_wake(&pool->barriers, number + 1);
+	thread_pool_set(pool, &pool->barriers, number + 1);
 	return pool->stop;
 }
 
@@ -178,7 +166,7 @@ static void *worker_main(void *argument)
 	for (uint32_t number = 0;; number++) {
 		struct thread_pool_job job;
 
-		wait_while(&pool->launched, number, pool->spins);
+		thread_pool_wait_while(pool, &pool->launched, number);
 		job = pool->jobs[number % 2];
 		if (job.run)
 			job.run(job.context, worker->number);
@@ -186,20 +174,6 @@ static void *worker_main(void *argument)
 			return NULL;
 		finish_part(pool, number % 2);
 	}
-}
-
-static void launch(struct thread_pool *pool, thread_pool_fn *run, void *context,
-		   bool is_last)
-{
-	uint32_t number =
-		atomic_load_explicit(&pool->launched, memory_order_relaxed);
-
-	if (pool->thread_count == 0)
-		return;
-	wait_for_slot(pool, number % 2, number / 2);
-	pool->jobs[number % 2] =
-		(struct thread_pool_job){ run, context, is_last };
-	set_and_wake(&pool->launched, number + 1);
 }
 
 /* Start the threads with all signals blocked but those of faults.  0 or -errno;
@@ -303,14 +277,22 @@ int thread_pool_start(struct thread_pool *pool, unsigned worker_count,
 void thread_pool_launch(struct thread_pool *pool, thread_pool_fn *run,
 			void *context)
 {
-	launch(pool, run, context, false);
+	uint32_t number =
+		atomic_load_explicit(&pool->launched, memory_order_relaxed);
+
+	if (pool->thread_count == 0)
+		return;
+	wait_for_slot(pool, number % 2, number / 2);
+	pool->jobs[number % 2] =
+		(struct thread_pool_job){ run, context, pool->ends };
+	thread_pool_set(pool, &pool->launched, number + 1);
 }
 
 void thread_pool_launch_last(struct thread_pool *pool, thread_pool_fn *run,
 			     void *context)
 {
-	launch(pool, run, context, true);
 	pool->ends = true;
+	thread_pool_launch(pool, run, context);
 }
 
 void thread_pool_wait(struct thread_pool *pool)
