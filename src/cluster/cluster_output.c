@@ -302,7 +302,7 @@ int cluster_output_commit(struct cluster *cluster, struct outfile *also,
 
 	/* Rank 0 has more than its output to name: the trace. */
 	if (!names_output(cluster))
-		return also ? outfile_commit_all(also, 1, sync, failure) : 0;
+		return also ? outfile_commit(also, sync, failure) : 0;
 	announce_sync(cluster);
 	cluster->output.output.header = cluster->input.header;
 	return output_commit(&cluster->output.output, sync, also, failure);

@@ -616,15 +616,23 @@ static void outfile_commit__mode_at_the_end(void **state)
 /* --- outfile_commit_all ----------------------------------------------------
  */
 
+static int commit_all(struct outfile *files, unsigned count, bool sync,
+		      struct failure *failure)
+{
+	struct outfile *all[] = { &files[0], &files[1], &files[2] };
+
+	return outfile_commit_all(all, count, sync, failure);
+}
+
 static void outfile_commit_all__all(void **state)
 {
 	struct failure failure = { 0 };
-	struct outfile files[2];
+	struct outfile files[3];
 
 	(void)state;
 	open_ok(&files[0], "a", "1");
 	open_ok(&files[1], "b", "2");
-	assert_int_equal(outfile_commit_all(files, 2, true, &failure), 0);
+	assert_int_equal(commit_all(files, 2, true, &failure), 0);
 	outfile_close(&files[0]);
 	outfile_close(&files[1]);
 	assert_content("a", "1");
@@ -642,8 +650,7 @@ static void outfile_commit_all__none_if_one_fails(void **state)
 	open_ok(&files[1], "b", "2");
 	open_ok(&files[2], "c", "3");
 	assert_int_equal(mkdir("b", 0755), 0);
-	assert_int_equal(outfile_commit_all(files, 3, false, &failure),
-			 -EISDIR);
+	assert_int_equal(commit_all(files, 3, false, &failure), -EISDIR);
 	assert_string_equal(failure.what, "b");
 	for (unsigned i = 0; i < 3; i++)
 		outfile_close(&files[i]);
@@ -653,15 +660,14 @@ static void outfile_commit_all__none_if_one_fails(void **state)
 static void outfile_commit_all__keeps_what_replaced(void **state)
 {
 	struct failure failure = { 0 };
-	struct outfile files[2];
+	struct outfile files[3];
 
 	(void)state;
 	make("a", "old", 0644);
 	open_ok(&files[0], "a", "1");
 	open_ok(&files[1], "b", "2");
 	assert_int_equal(mkdir("b", 0755), 0);
-	assert_int_equal(outfile_commit_all(files, 2, false, &failure),
-			 -EISDIR);
+	assert_int_equal(commit_all(files, 2, false, &failure), -EISDIR);
 	outfile_close(&files[0]);
 	outfile_close(&files[1]);
 	assert_content("a", "1");
@@ -679,8 +685,7 @@ static void outfile_commit_all__removes_only_its_own(void **state)
 	open_ok(&files[1], "a", "2");
 	open_ok(&files[2], "b", "3");
 	assert_int_equal(mkdir("b", 0755), 0);
-	assert_int_equal(outfile_commit_all(files, 3, false, &failure),
-			 -EISDIR);
+	assert_int_equal(commit_all(files, 3, false, &failure), -EISDIR);
 	for (unsigned i = 0; i < 3; i++)
 		outfile_close(&files[i]);
 	assert_content("a", "2");

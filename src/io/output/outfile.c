@@ -520,25 +520,25 @@ int outfile_flush(const struct outfile *file, bool sync,
 	return 0;
 }
 
-int outfile_commit_all(struct outfile *files, unsigned count, bool sync,
+int outfile_commit_all(struct outfile *const *files, unsigned count, bool sync,
 		       struct failure *failure)
 {
 	int error = 0;
 
 	for (unsigned i = 0; sync && !error && i < count; i++)
-		error = sync_complete(&files[i], failure);
+		error = sync_complete(files[i], failure);
 	for (unsigned i = 0; !error && i < count; i++)
-		error = give_name(&files[i], failure);
+		error = give_name(files[i], failure);
 	for (unsigned i = 0; sync && !error && i < count; i++)
-		error = sync_folder(&files[i], failure);
+		error = sync_folder(files[i], failure);
 	for (unsigned i = 0; error && i < count; i++)
-		outfile_roll_back(&files[i]);
+		outfile_roll_back(files[i]);
 	return error;
 }
 
 int outfile_commit(struct outfile *file, bool sync, struct failure *failure)
 {
-	return outfile_commit_all(file, 1, sync, failure);
+	return outfile_commit_all(&file, 1, sync, failure);
 }
 
 void outfile_close(struct outfile *file)

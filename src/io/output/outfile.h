@@ -92,7 +92,7 @@ int outfile_flush(const struct outfile *file, bool sync,
 
 /* Commit several files as one, in order; when one fails, those already linked
  * by this call (and that replaced nothing) are removed again. */
-int outfile_commit_all(struct outfile *files, unsigned count, bool sync,
+int outfile_commit_all(struct outfile *const *files, unsigned count, bool sync,
 		       struct failure *failure);
 
 /* Roll back a commit: take the name away again, if the file was committed and

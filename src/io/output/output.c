@@ -446,8 +446,8 @@ static int write_headers(const struct output *output, struct failure *failure)
 int output_commit(struct output *output, bool sync, struct outfile *also,
 		  struct failure *failure)
 {
-	unsigned count = output->on_devices ? 0 : output->file_count;
-	struct outfile *outfiles;
+	struct outfile *outfiles[OUTPUT_FILES_MAX + 1];
+	unsigned count = 0;
 	int error = finish(&output->sink, failure);
 
 	if (error == 0)
@@ -456,21 +456,11 @@ int output_commit(struct output *output, bool sync, struct outfile *also,
 		error = finish_devices(output, sync, failure);
 	if (error)
 		return error;
-	outfiles = calloc(count + 1, sizeof(*outfiles));
-	if (!outfiles)
-		return failure_no_memory(failure);
-	for (unsigned i = 0; i < count; i++)
-		outfiles[i] = output->files[i].outfile;
+	for (unsigned i = 0; i < output->file_count && !output->on_devices; i++)
+		outfiles[count++] = &output->files[i].outfile;
 	if (also)
-		outfiles[count] = *also;
-	error = outfile_commit_all(outfiles, count + (also != NULL), sync,
-				   failure);
-	for (unsigned i = 0; i < count; i++)
-		output->files[i].outfile = outfiles[i];
-	if (also)
-		*also = outfiles[count];
-	free(outfiles);
-	return error;
+		outfiles[count++] = also;
+	return outfile_commit_all(outfiles, count, sync, failure);
 }
 
 void output_place_by_node(struct output *output, uint64_t nodes)

@@ -99,6 +99,7 @@ static int check_targets(const struct output *output, struct failure *failure)
 static int init(struct output *output, const uint64_t *sizes_bytes,
 		unsigned file_count, bool direct, struct failure *failure)
 {
+	assert(file_count <= OUTPUT_FILES_MAX);
 	memset(output, 0, sizeof(*output));
 	pthread_mutex_init(&output->lock, NULL);
 	output->direct = direct;
