@@ -439,7 +439,7 @@ int scratch_fd(const struct scratch *scratch, unsigned directory)
 {
 	const struct scratch_directory *in = &scratch->directories[directory];
 
-	return in->is_direct ? in->direct_fd : in->fd;
+	return in->direct_fd >= 0 ? in->direct_fd : in->fd;
 }
 
 int scratch_plain_fd(const struct scratch *scratch, unsigned directory)
@@ -480,81 +480,55 @@ static int look_at_file(struct scratch_directory *directory)
 	directory->bytes_max = find_bytes_max(is_fat);
 	directory->direct_fd =
 		descriptors_reopen(directory->fd, O_RDWR | O_DIRECT);
-	directory->is_direct = directory->direct_fd >= 0;
 	return 0;
 }
 
-/* Random names of 64 bits that exist already: two are no accident. */
-#define HIDDEN_NAME_TRIES 2
-
-/* A hidden file that has its name for a moment only.  The descriptor or -errno.
- */
-static int make_and_unlink(int folder_fd, const char *name)
-{
-	int fd = openat(folder_fd, name,
-			O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-			0600);
-	int error;
-
-	if (fd < 0)
-		return -errno;
-	if (unlinkat(folder_fd, name, 0) == 0)
-		return fd;
-	error = errno;
-	close(fd);
-	return -error;
-}
-
+/* A hidden file that has its name for a moment only, a random one, which no
+ * other file has.  The descriptor or -errno. */
 static int make_hidden(int folder_fd)
 {
+	char name[64];
+	uint64_t random;
 	sigset_t all, old;
-	int fd = -EEXIST;
+	int fd, error = 0;
 
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		return -EIO;
+	snprintf(name, sizeof(name), ".blinksort-scratch-%016" PRIx64, random);
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &old);
-	for (unsigned i = 0; i < HIDDEN_NAME_TRIES && fd == -EEXIST; i++) {
-		char name[64];
-		uint64_t random;
-
-		if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-			fd = -EIO;
-		else {
-			snprintf(name, sizeof(name),
-				 ".blinksort-scratch-%016" PRIx64, random);
-			fd = make_and_unlink(folder_fd, name);
-		}
-	}
+	fd = openat(folder_fd, name,
+		    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0 || unlinkat(folder_fd, name, 0) < 0)
+		error = -errno;
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return fd;
-}
-
-/* O_EXCL keeps it from ever getting a name. */
-static int make_file(int folder_fd)
-{
-	int fd = openat(folder_fd, ".", O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC,
-			0600);
-
-	if (fd >= 0)
+	if (!error)
 		return fd;
-	/* These errors mean that there is no O_TMPFILE: the file system's
-	 * answer, an old kernel's, and that of an old kernel's C library. */
-	if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL &&
-	    errno != ENOENT)
-		return -errno;
-	return make_hidden(folder_fd);
+	if (fd >= 0)
+		close(fd);
+	return error;
 }
 
 /* Make a file in the folder that never gets a name or, where the file system
  * has no O_TMPFILE, loses it at once: scratch.h says what may be left of it.
  * Its descriptor, to read and write, or -errno. */
-static int make_scratch_file(const char *folder_path)
+static int make_file(const char *folder_path)
 {
 	int folder_fd = open(folder_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int fd;
 
 	if (folder_fd < 0)
 		return -errno;
-	fd = make_file(folder_fd);
+	/* O_EXCL keeps it from ever getting a name. */
+	fd = openat(folder_fd, ".", O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC,
+		    0600);
+	/* These errors mean that there is no O_TMPFILE: the file system's
+	 * answer, an old kernel's, and that of an old kernel's C library. */
+	if (fd < 0)
+		fd = errno == EOPNOTSUPP || errno == EISDIR ||
+				     errno == EINVAL || errno == ENOENT
+			     ? make_hidden(folder_fd)
+			     : -errno;
 	close(folder_fd);
 	return fd;
 }
@@ -564,7 +538,7 @@ static int open_directory(struct scratch *scratch, const char *path,
 {
 	unsigned number = scratch->directory_count++;
 	struct scratch_directory *directory = &scratch->directories[number];
-	int fd = make_scratch_file(path), error;
+	int fd = make_file(path), error;
 
 	*directory = (struct scratch_directory){
 		.path = path,

@@ -41,11 +41,10 @@ struct failure;
 
 struct scratch_directory {
 	const char *path; /* borrowed */
-	bool is_direct;	  /* its file system takes O_DIRECT */
 	bool is_memory;	  /* it is a tmpfs: what it holds takes memory */
+	int direct_fd;	  /* its file, with O_DIRECT; below 0: it takes none */
 	/* Private, as is what follows; written with the lock held. */
-	/* fd: -1 if no file could be made; direct_fd: -1 if not is_direct. */
-	int fd, direct_fd;
+	int fd; /* without O_DIRECT; -1: no file could be made */
 	dev_t device;
 	bool is_full; /* it takes no more stripes */
 	bool can_allocate;
@@ -142,7 +141,7 @@ void scratch_release(struct scratch *scratch, const struct scratch_place *place,
 void scratch_trim(struct scratch *scratch);
 
 /* The file of a directory, to write stripes and to read them: with O_DIRECT if
- * the directory is_direct.  The caller does not close it. */
+ * the directory takes it.  The caller does not close it. */
 int scratch_fd(const struct scratch *scratch, unsigned directory);
 
 /* Returns a directory's file opened without O_DIRECT, for what direct reads and

@@ -270,7 +270,8 @@ static void scratch_open__leaves_nothing(void **state)
 		assert_int_equal(status.st_mode, S_IFREG | 0600);
 		assert_int_equal(status.st_nlink, 0);
 		assert_false(is_direct(fd));
-		assert_int_equal(scratch.directories[i].is_direct, can_direct);
+		assert_int_equal(scratch.directories[i].direct_fd >= 0,
+				 can_direct);
 		assert_int_equal(is_direct(scratch_fd(&scratch, i)),
 				 can_direct);
 	}

@@ -191,9 +191,7 @@ static inline struct read_extent run_block_extent(const struct run *run,
 	if (run->file)
 		return run_file_extent(run->file, first, length);
 	return (struct read_extent){
-		.direct_fd = directory->is_direct
-				     ? scratch_fd(scratch, first->directory)
-				     : -1,
+		.direct_fd = directory->direct_fd,
 		.plain_fd = scratch_plain_fd(scratch, first->directory),
 		.offset_bytes = first->offset_bytes,
 		.length_bytes = length,
