@@ -171,11 +171,11 @@ static void open_marked(struct outfile *file, struct outfile_hidden *hidden,
 			  HIDDEN_MODE);
 }
 
-static int cannot_create(const struct outfile *file, int error,
-			 struct failure *failure)
+/* error: an errno value */
+static int fail(const struct outfile *file, int error, const char *why,
+		struct failure *failure)
 {
-	return failure_set(failure, EXIT_FILE, file->path, error,
-			   "cannot create");
+	return failure_set(failure, EXIT_FILE, file->path, error, "%s", why);
 }
 
 /* Signals are held back, so that the name is never there without being on the
@@ -218,7 +218,7 @@ static int create_hidden(struct outfile *file, const char *mark,
 		error = create_in(file, hidden, mark);
 	}
 	pthread_mutex_unlock(&hidden_lock);
-	return error ? cannot_create(file, -error, failure) : 0;
+	return error ? fail(file, -error, "cannot create", failure) : 0;
 }
 
 /* A name for the nameless; 0 or -errno. */
@@ -263,7 +263,7 @@ static int create_file(struct outfile *file, bool replaces,
 	/* These errors mean that there is no O_TMPFILE: the file system's
 	 * answer, an old kernel's, and that of an old kernel's C library. */
 	else if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)
-		return cannot_create(file, errno, failure);
+		return fail(file, errno, "cannot create", failure);
 	file->fd = -1;
 	return create_hidden(file, NULL, failure);
 }
@@ -350,8 +350,8 @@ static int check_owner(const struct outfile *file, const struct stat *status,
 {
 	if (status->st_uid == file->target_uid || status->st_uid == geteuid())
 		return 0;
-	return failure_set(failure, EXIT_FILE, file->path, EEXIST,
-			   "another user has made a file there meanwhile");
+	return fail(file, EEXIST,
+		    "another user has made a file there meanwhile", failure);
 }
 
 /* Give it the permissions of what stands under its name, or of a new file: 1 if
@@ -372,9 +372,8 @@ static int give_permissions(struct outfile *file, struct failure *failure)
 			return error;
 		error = permissions_give(&permissions, file->fd);
 		if (error)
-			return failure_set(failure, EXIT_FILE, file->path,
-					   -error,
-					   "cannot set its permissions");
+			return fail(file, -error, "cannot set its permissions",
+				    failure);
 	} else if (fd == -ENOENT) {
 		/* If the kernel refuses them, the file stays this user's only.
 		 */
@@ -458,8 +457,7 @@ static int give_name(struct outfile *file, struct failure *failure)
 				   "%s beside it, which is complete",
 				   left);
 	if (error)
-		return failure_set(failure, EXIT_FILE, file->path, -error,
-				   "cannot give it its name");
+		return fail(file, -error, "cannot give it its name", failure);
 	file->linked = true;
 	return 0;
 }
@@ -482,8 +480,7 @@ void outfile_roll_back(struct outfile *file)
 static int sync_file(const struct outfile *file, struct failure *failure)
 {
 	if (fsync(file->fd))
-		return failure_set(failure, EXIT_FILE, file->path, errno,
-				   "cannot sync");
+		return fail(file, errno, "cannot sync", failure);
 	return 0;
 }
 
@@ -499,8 +496,7 @@ static int sync_folder(const struct outfile *file, struct failure *failure)
 {
 	/* EBADF: the folder could only be opened by O_PATH. */
 	if (fsync(file->folder_fd) && (errno != EBADF || syncfs(file->fd)))
-		return failure_set(failure, EXIT_FILE, file->path, errno,
-				   "cannot sync its folder");
+		return fail(file, errno, "cannot sync its folder", failure);
 	return 0;
 }
 
@@ -515,8 +511,7 @@ int outfile_flush(const struct outfile *file, bool sync,
 		return sync_file(file, failure);
 	fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 0);
 	if (fd < 0 || close(fd) < 0)
-		return failure_set(failure, EXIT_FILE, file->path, errno,
-				   "cannot write");
+		return fail(file, errno, "cannot write", failure);
 	return 0;
 }
 
