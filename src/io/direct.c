@@ -1,27 +1,15 @@
 /*
  * direct.c - reads and writes past the page cache: which files are worth it,
- * rings and memory
+ * and memory
  */
 #include "io/direct.h"
 
-#include <liburing.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #include "base/base.h"
 #include "system/allowance.h"
 #include "system/residency.h"
-
-/* A flag tells io_uring_peek_cqe() that something has come.  Older kernels
- * refuse that. */
-int direct_open_ring(struct io_uring *ring, unsigned depth)
-{
-	int error = io_uring_queue_init(depth, ring,
-					IORING_SETUP_COOP_TASKRUN |
-						IORING_SETUP_TASKRUN_FLAG);
-
-	return error ? io_uring_queue_init(depth, ring, 0) : 0;
-}
 
 /* A smaller file goes through the page cache however little memory there is:
  * to ask for it takes longer than such a file can lose. */

@@ -13,15 +13,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct io_uring;
-
-/*
- * Make a ring for depth reads at once by one thread, whose completions wait for
- * the thread's next call instead of interrupting it, where the kernel can do
- * that (Linux 5.19); io_uring_peek_cqe() sees them all the same.  0 or -errno.
- */
-int direct_open_ring(struct io_uring *ring, unsigned depth);
-
 /* Bytes a thread reads or writes at a time with O_DIRECT, about; and how many
  * threads keep a disk busy, since each waits for its own bytes.  To read 2 GB
  * of a virtio disk took 1.3 s by pieces of 1 MiB and 1.0 s by these. */

@@ -151,7 +151,7 @@ static void free_queue(struct input_queue *queue)
 }
 
 /* A queue for these records, at least one, of which the first lies in the file;
- * or NULL: out of memory, no io_uring, or no direct descriptor. */
+ * or NULL: out of memory, or no direct descriptor. */
 static struct input_queue *make_queue(const struct input *input, unsigned file,
 				      uint64_t first_record,
 				      uint64_t end_record)
@@ -172,10 +172,7 @@ static struct input_queue *make_queue(const struct input *input, unsigned file,
 					       first_record);
 	read_ahead_init(&queue->ahead, QUEUE_DEPTH, NULL,
 			QUEUE_PIECE_BYTES + 2 * PAGE_BYTES, next_piece, queue);
-	if (queue->ahead.has_ring)
-		return queue;
-	free_queue(queue);
-	return NULL;
+	return queue;
 }
 
 /* --- reading ---------------------------------------------------------------

@@ -10,7 +10,6 @@
 #include "base/base.h"
 #include "base/failure.h"
 #include "base/flow.h"
-#include "io/direct.h"
 #include "io/file_io.h"
 #include "io/input/sigbus.h"
 
@@ -275,6 +274,20 @@ const uint8_t *read_ahead_bytes(struct read_ahead *ahead, uint32_t byte_count,
 
 /* --- its life ------------------------------------------------------------- */
 
+/*
+ * Make a ring whose completions wait for the thread's next call instead of
+ * interrupting it, where the kernel can do that (Linux 5.19); a flag lets
+ * io_uring_peek_cqe() see them all the same.  Older kernels refuse that.
+ */
+static bool open_ring(struct io_uring *ring, unsigned depth)
+{
+	const unsigned flags =
+		IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG;
+
+	return io_uring_queue_init(depth, ring, flags) == 0 ||
+	       io_uring_queue_init(depth, ring, 0) == 0;
+}
+
 void read_ahead_init(struct read_ahead *ahead, unsigned depth, uint8_t *memory,
 		     uint32_t slot_bytes, read_ahead_next_fn *next,
 		     void *context)
@@ -289,7 +302,7 @@ void read_ahead_init(struct read_ahead *ahead, unsigned depth, uint8_t *memory,
 	assert(slot_bytes >= 3 * PAGE_BYTES && slot_bytes % PAGE_BYTES == 0);
 	for (unsigned i = 0; i < depth && memory; i++)
 		ahead->slots[i].memory = memory + (size_t)i * slot_bytes;
-	ahead->has_ring = direct_open_ring(&ahead->ring, depth) == 0;
+	ahead->has_ring = open_ring(&ahead->ring, depth);
 }
 
 void read_ahead_close(struct read_ahead *ahead)
