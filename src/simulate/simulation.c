@@ -662,8 +662,7 @@ int simulation_run(const struct simulation_options *options,
 		.options = options,
 		.schedule.kind = options->schedule,
 	};
-	struct sort_trace trace = { .path = options->trace_path,
-				    .file = OUTFILE_NONE };
+	struct sort_trace trace = { .path = options->trace_path };
 	int error = cluster_schedule_choose(
 		&simulation.schedule,
 		&(struct cluster_schedule){ .kind = options->schedule },

@@ -10,7 +10,7 @@
 void sort_trace_init(struct sort_trace *trace, const char *path)
 {
 	trace->path = path;
-	trace->file = (struct outfile)OUTFILE_NONE;
+	trace->file = (struct outfile){ 0 };
 	trace->lane_count = 0;
 }
 

@@ -131,7 +131,7 @@ static void commit_ok(struct outfile *file, bool sync)
 
 static void open_fails(const char *path, int error, const char *why)
 {
-	struct outfile file = OUTFILE_NONE;
+	struct outfile file = { 0 };
 	struct failure failure = { 0 };
 
 	assert_int_equal(outfile_open(&file, path, NULL, &failure), error);
@@ -227,7 +227,7 @@ static void outfile_open__not_permitted(void **state)
 	assert_int_equal(chmod(".", 0777), 0);
 	child = fork();
 	if (child == 0) {
-		struct outfile file = OUTFILE_NONE;
+		struct outfile file = { 0 };
 		struct failure failure = { 0 };
 		int failed;
 
@@ -259,7 +259,7 @@ static void outfile_open__folder_not_readable(void **state)
 	assert_int_equal(chmod("drop", 0333), 0);
 	child = fork();
 	if (child == 0) {
-		struct outfile file = OUTFILE_NONE;
+		struct outfile file = { 0 };
 		struct failure failure = { 0 };
 
 		if (getuid() == 0 &&
@@ -351,7 +351,7 @@ static void outfile_open__link_with_a_slash_at_its_end(void **state)
  * open. */
 static void outfile_open__no_descriptor(void **state)
 {
-	struct outfile file = OUTFILE_NONE;
+	struct outfile file = { 0 };
 	unsigned open_before = open_descriptors();
 	struct rlimit before, few;
 	int error = -EMFILE, lowest;
@@ -697,12 +697,10 @@ static void outfile_commit_all__removes_only_its_own(void **state)
 
 static void outfile_close__zeroed_and_twice(void **state)
 {
-	struct outfile none = OUTFILE_NONE;
 	struct outfile zero = { 0 };
 	struct outfile file;
 
 	(void)state;
-	outfile_close(&none);
 	outfile_close(&zero);
 	/* Descriptor 0 was not the zeroed one's to close. */
 	assert_true(fcntl(0, F_GETFD) >= 0);

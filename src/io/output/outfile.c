@@ -274,8 +274,7 @@ int outfile_open(struct outfile *file, const char *path, const char *mark,
 	struct stat status;
 	int error, target_fd;
 
-	*file = (struct outfile)OUTFILE_NONE;
-	file->path = path;
+	*file = (struct outfile){ .fd = -1, .path = path };
 	error = outpath_open(path, &file->folder_fd, &file->name, failure);
 	if (error)
 		goto close;
@@ -465,14 +464,12 @@ static int give_name(struct outfile *file, struct failure *failure)
 /* Remove the name, unless it is another file's by now. */
 void outfile_roll_back(struct outfile *file)
 {
-	struct stat ours, theirs;
+	struct stat ours;
 
 	if (!file->linked || file->replaced)
 		return;
 	if (fstat(file->fd, &ours) == 0 &&
-	    fstatat(file->folder_fd, file->name, &theirs,
-		    AT_SYMLINK_NOFOLLOW) == 0 &&
-	    ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino)
+	    outfile_replaces(file, ours.st_dev, ours.st_ino))
 		unlinkat(file->folder_fd, file->name, 0);
 	file->linked = false;
 }
@@ -550,5 +547,5 @@ void outfile_close(struct outfile *file)
 			close(file->folder_fd);
 		free(file->name);
 	}
-	*file = (struct outfile)OUTFILE_NONE;
+	*file = (struct outfile){ 0 };
 }

@@ -51,17 +51,11 @@ struct outfile {
 	bool replaced; /* an older file stood there: that can't be undone */
 };
 
-/* A struct that is not open is safe to close, as a zeroed one is. */
-#define OUTFILE_NONE                                                           \
-	{                                                                      \
-		.fd = -1, .folder_fd = -1                                      \
-	}
-
 /*
  * Open a file of this process's own; or, with a mark, which no other run may
  * know, one file for all processes that give the same mark: the first makes the
  * hidden file, and all have it open.  Returns 0 or -errno with *failure filled;
- * then *file is OUTFILE_NONE.
+ * then *file is not open.
  */
 int outfile_open(struct outfile *file, const char *path, const char *mark,
 		 struct failure *failure);
@@ -99,7 +93,8 @@ int outfile_commit_all(struct outfile *const *files, unsigned count, bool sync,
  * replaced nothing. */
 void outfile_roll_back(struct outfile *file);
 
-/* Close and free; if it was not committed, nothing is left of it. */
+/* Close and free; if it was not committed, nothing is left of it.  Safe on a
+ * zeroed struct, and twice. */
 void outfile_close(struct outfile *file);
 
 /* Remove every hidden named file.  It is async-signal-safe: a signal handler

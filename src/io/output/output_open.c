@@ -127,7 +127,6 @@ static int open_file(struct output_file *file, const char *path,
 	int error = 0;
 
 	file->path = path;
-	file->outfile = (struct outfile)OUTFILE_NONE;
 	if (inputs) {
 		file->fd = outdevice_open(path, inputs->paths, inputs->count,
 					  failure);

@@ -393,12 +393,12 @@ static int conclude(const struct options *options, struct outfile *file,
 	}
 	/* The output of an empty input is empty; but no summary is. */
 	if (summary->tally.record_count == 0 &&
-	    (options->sort.input_count == 0 || file->fd >= 0)) {
+	    (options->sort.input_count == 0 || file->name)) {
 		fputs("there must be at least one record to be validated\n",
 		      stderr);
 		return EXIT_WRONG;
 	}
-	if (file->fd >= 0 && write_summary(file, summary, &failure) < 0)
+	if (file->name && write_summary(file, summary, &failure) < 0)
 		return log_failure(&failure);
 	if (!options->quiet)
 		report(options, result);
@@ -407,7 +407,7 @@ static int conclude(const struct options *options, struct outfile *file,
 
 static int validate(const struct options *options)
 {
-	struct outfile file = OUTFILE_NONE;
+	struct outfile file = { 0 };
 	struct validation_result result = { 0 };
 	struct failure failure;
 	int ret = 0;
