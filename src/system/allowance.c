@@ -120,16 +120,13 @@ static uint64_t cpus_of(uint64_t quota, uint64_t period)
 /* "QUOTA PERIOD", both in microseconds, or "max PERIOD" */
 static uint64_t cpus_by_v2(const char *folder)
 {
-	uint64_t quota = number_in(folder, "cpu.max"), period = 0;
-	char text[TEXT_BYTES];
-	const char *space;
+	char text[TEXT_BYTES], *rest;
+	uint64_t quota;
 
-	if (quota == UINT64_MAX || !read_in(folder, "cpu.max", text))
+	if (!read_in(folder, "cpu.max", text) || text[0] < '0' || text[0] > '9')
 		return UINT64_MAX;
-	space = strchr(text, ' ');
-	if (space)
-		period = strtoull(space, NULL, 10);
-	return cpus_of(quota, period);
+	quota = strtoull(text, &rest, 10);
+	return cpus_of(quota, strtoull(rest, NULL, 10));
 }
 
 /* A quota of -1 is none. */
