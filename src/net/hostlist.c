@@ -211,13 +211,15 @@ struct host_budget {
 	unsigned files_left;
 };
 
-/* A list as text, and what its limits and messages need. */
+/* A list as text, what its limits and messages need, and what it lists. */
 struct host_source {
 	struct failure *failure;
 	const char *file; /* NULL: the caller's text */
 	struct span text;
 	unsigned depth;
 	struct host_budget *budget;
+	struct hostset *result;	 /* so far */
+	struct hostset *dropped; /* by items that begin with '-' */
 };
 
 static unsigned line_of(const struct host_source *source, struct span item)
@@ -462,7 +464,7 @@ static int expand_item(const struct host_source *source, struct span item,
 
 /* --- files --------------------------------------------------------------- */
 
-static int evaluate(const struct host_source *source, struct hostset *result);
+static int evaluate(struct host_source *source);
 
 /* Replace comments by blanks, so that a file reads as one list. */
 static void erase_comments(char *at, const char *end)
@@ -522,7 +524,8 @@ static int evaluate_path(const struct host_source *parent, const char *path,
 						    strlen(path)));
 	source.file = path;
 	source.depth++;
-	error = evaluate(&source, result);
+	source.result = result;
+	error = evaluate(&source);
 	free((char *)source.text.begin);
 	return error;
 }
@@ -552,14 +555,8 @@ static int evaluate_file(const struct host_source *source, struct span item,
 
 /* --- lists --------------------------------------------------------------- */
 
-/* The effect of an item on the list before it. */
-enum effect { EFFECT_ADD, EFFECT_REMOVE, EFFECT_KEEP };
-
-struct evaluation {
-	const struct host_source *source;
-	struct hostset *result;	 /* so far */
-	struct hostset *dropped; /* by items that begin with '-' */
-};
+/* The effect of an item on the list before it, or, dropped, on all of it. */
+enum effect { EFFECT_ADD, EFFECT_DROP, EFFECT_REMOVE, EFFECT_KEEP };
 
 static bool is_one_of(char c, const char *characters)
 {
@@ -597,35 +594,27 @@ static const char *item_end(struct span text)
 	return at;
 }
 
-static int join(const struct evaluation *evaluation, enum effect effect,
-		bool drop, struct span item, struct hostset *operand)
-{
-	int error;
-
-	if (effect != EFFECT_ADD) {
-		set_filter(evaluation->result, operand, effect == EFFECT_KEEP);
-		return 0;
-	}
-	error = set_add_all(drop ? evaluation->dropped : evaluation->result,
-			    &operand->list);
-	return check_added(evaluation->source, item, error);
-}
-
-static int apply(const struct evaluation *evaluation, enum effect effect,
+static int apply(const struct host_source *source, enum effect effect,
 		 struct span item)
 {
-	bool drop = effect == EFFECT_ADD && item.begin[0] == '-' &&
-		    item.end - item.begin > 1;
 	struct hostset operand = { 0 };
 	int error;
 
-	item.begin += drop;
-	if (is_path(item))
-		error = evaluate_file(evaluation->source, item, &operand);
-	else
-		error = expand_item(evaluation->source, item, &operand);
-	if (!error)
-		error = join(evaluation, effect, drop, item, &operand);
+	if (effect == EFFECT_ADD && item.begin[0] == '-' &&
+	    item.end - item.begin > 1) {
+		effect = EFFECT_DROP;
+		item.begin++;
+	}
+	error = is_path(item) ? evaluate_file(source, item, &operand)
+			      : expand_item(source, item, &operand);
+	if (!error && (effect == EFFECT_REMOVE || effect == EFFECT_KEEP)) {
+		set_filter(source->result, &operand, effect == EFFECT_KEEP);
+	} else if (!error) {
+		error = set_add_all(effect == EFFECT_DROP ? source->dropped
+							  : source->result,
+				    &operand.list);
+		error = check_added(source, item, error);
+	}
 	set_free(&operand);
 	return error;
 }
@@ -652,24 +641,23 @@ static int name_is_missing(const struct host_source *source, const char *before,
 	return complain(source, shown, EINVAL, "a host's name is missing");
 }
 
-static int walk(const struct evaluation *evaluation)
+static int walk(const struct host_source *source)
 {
-	struct span text = evaluation->source->text;
+	struct span text = source->text;
 	const char *before = text.begin;
 	enum effect effect = EFFECT_ADD;
 
 	text.begin = skip_blanks(text);
 	/* A file may be empty. */
-	if (text.begin == text.end && evaluation->source->file)
+	if (text.begin == text.end && source->file)
 		return 0;
 	for (;;) {
 		struct span item = { text.begin, item_end(text) };
 		int error;
 
 		if (item.begin == item.end)
-			return name_is_missing(evaluation->source, before,
-					       item.end);
-		error = apply(evaluation, effect, item);
+			return name_is_missing(source, before, item.end);
+		error = apply(source, effect, item);
 		if (error)
 			return error;
 		before = item.begin;
@@ -682,19 +670,17 @@ static int walk(const struct evaluation *evaluation)
 	}
 }
 
-/* result: empty */
-static int evaluate(const struct host_source *source, struct hostset *result)
+/* Fill source->result, which is empty. */
+static int evaluate(struct host_source *source)
 {
 	struct hostset dropped = { 0 };
-	const struct evaluation evaluation = {
-		.source = source,
-		.result = result,
-		.dropped = &dropped,
-	};
-	int error = walk(&evaluation);
+	int error;
 
+	source->dropped = &dropped;
+	error = walk(source);
+	source->dropped = NULL;
 	if (!error && dropped.list.count > 0)
-		set_filter(result, &dropped, false);
+		set_filter(source->result, &dropped, false);
 	set_free(&dropped);
 	return error;
 }
@@ -708,13 +694,14 @@ static int read_list(const char *text, struct hostset *set,
 		.names_left = HOSTLIST_NAMES_MAX,
 		.files_left = HOSTLIST_FILES_MAX,
 	};
-	const struct host_source source = {
+	struct host_source source = {
 		.failure = failure,
 		.text = { text, text + strlen(text) },
 		.budget = &budget,
+		.result = set,
 	};
 
-	return evaluate(&source, set);
+	return evaluate(&source);
 }
 
 /* Change *list only if all has succeeded. */
