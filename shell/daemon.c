@@ -419,7 +419,7 @@ static void take_command(struct daemon *daemon, const struct command *command,
 			 socklen_t sender_bytes)
 {
 	struct requester from = {
-		.address = { *sender, sender_bytes },
+		.address = { .socket = *sender, .length = sender_bytes },
 		.counter = command->counter,
 		.length_bytes = command->length_bytes,
 	};
@@ -506,12 +506,9 @@ static void take_signals(struct daemon *daemon)
 
 static bool is_wildcard(const struct address *address)
 {
-	const struct sockaddr_in *v4 = (const void *)&address->socket;
-	const struct sockaddr_in6 *v6 = (const void *)&address->socket;
-
 	if (address->socket.ss_family == AF_INET)
-		return v4->sin_addr.s_addr == htonl(INADDR_ANY);
-	return IN6_IS_ADDR_UNSPECIFIED(&v6->sin6_addr);
+		return address->v4.sin_addr.s_addr == htonl(INADDR_ANY);
+	return IN6_IS_ADDR_UNSPECIFIED(&address->v6.sin6_addr);
 }
 
 /* Returns 0, or an errno value. */

@@ -4,7 +4,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
-#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -94,15 +93,13 @@ static int look_up(const char *host, int family, int flags,
 
 static int find_host(const struct parts *parts, struct address *address)
 {
-	struct sockaddr_in *v4 = (struct sockaddr_in *)&address->socket;
-
 	if (parts->bracketed || strchr(parts->host, ':'))
 		return look_up(parts->host, AF_INET6, AI_NUMERICHOST, address)
 			       ? -EINVAL
 			       : 0;
-	if (inet_pton(AF_INET, parts->host, &v4->sin_addr) == 1) {
-		v4->sin_family = AF_INET;
-		address->length = sizeof(*v4);
+	if (inet_pton(AF_INET, parts->host, &address->v4.sin_addr) == 1) {
+		address->v4.sin_family = AF_INET;
+		address->length = sizeof(address->v4);
 		return 0;
 	}
 	if (parts->host[strspn(parts->host, "0123456789.")] == '\0')
@@ -113,17 +110,16 @@ static int find_host(const struct parts *parts, struct address *address)
 /* Turn "::ffff:1.2.3.4" into 1.2.3.4, which is the same host. */
 static void unmap(struct address *address)
 {
-	struct sockaddr_in6 v6;
-	struct sockaddr_in v4 = { .sin_family = AF_INET };
+	const struct sockaddr_in6 v6 = address->v6;
 
-	memcpy(&v6, &address->socket, sizeof(v6));
 	if (v6.sin6_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr))
 		return;
-	memcpy(&v4.sin_addr, &v6.sin6_addr.s6_addr[12], sizeof(v4.sin_addr));
-	v4.sin_port = v6.sin6_port;
-	memset(&address->socket, 0, sizeof(address->socket));
-	memcpy(&address->socket, &v4, sizeof(v4));
-	address->length = sizeof(v4);
+	memset(address, 0, sizeof(*address));
+	address->length = sizeof(address->v4);
+	address->v4.sin_family = AF_INET;
+	address->v4.sin_port = v6.sin6_port;
+	memcpy(&address->v4.sin_addr, &v6.sin6_addr.s6_addr[12],
+	       sizeof(address->v4.sin_addr));
 }
 
 int address_parse(const char *text, struct address *address)
@@ -160,84 +156,61 @@ char *address_format(const struct address *address,
 		     char text[ADDRESS_TEXT_BYTES])
 {
 	struct address plain = *address;
-	const struct sockaddr_in *v4 =
-		(const struct sockaddr_in *)&plain.socket;
-	const struct sockaddr_in6 *v6 =
-		(const struct sockaddr_in6 *)&plain.socket;
 	char host[INET6_ADDRSTRLEN] = "?";
 
 	unmap(&plain);
 	if (plain.socket.ss_family == AF_INET6)
-		inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof(host));
+		inet_ntop(AF_INET6, &plain.v6.sin6_addr, host, sizeof(host));
 	else if (plain.socket.ss_family == AF_INET)
-		inet_ntop(AF_INET, &v4->sin_addr, host, sizeof(host));
+		inet_ntop(AF_INET, &plain.v4.sin_addr, host, sizeof(host));
 	snprintf(text, ADDRESS_TEXT_BYTES,
 		 plain.socket.ss_family == AF_INET6 ? "[%s]:%u" : "%s:%u", host,
-		 (unsigned)ntohs(v4->sin_port));
+		 (unsigned)ntohs(plain.v4.sin_port));
 	return text;
 }
 
-/* The port, which is at the same offset in both families; NULL: another family.
- */
-static in_port_t *port_of(struct sockaddr_storage *socket)
+/* The port is at the same offset in both families. */
+static bool has_port(const struct address *address)
 {
-	if (socket->ss_family == AF_INET)
-		return &((struct sockaddr_in *)socket)->sin_port;
-	if (socket->ss_family == AF_INET6)
-		return &((struct sockaddr_in6 *)socket)->sin6_port;
-	return NULL;
+	return address->socket.ss_family == AF_INET ||
+	       address->socket.ss_family == AF_INET6;
 }
 
 uint16_t address_port(const struct address *address)
 {
-	struct address copy = *address;
-	const in_port_t *port = port_of(&copy.socket);
-
-	return port ? ntohs(*port) : 0;
+	return has_port(address) ? ntohs(address->v4.sin_port) : 0;
 }
 
 void address_set_port(struct address *address, uint16_t port)
 {
-	in_port_t *place = port_of(&address->socket);
-
-	if (place)
-		*place = htons(port);
+	if (has_port(address))
+		address->v4.sin_port = htons(port);
 }
 
 bool address_is_loopback(const struct address *address)
 {
-	const struct sockaddr_in *v4 = (const void *)&address->socket;
-	const struct sockaddr_in6 *v6 = (const void *)&address->socket;
-
 	if (address->socket.ss_family == AF_INET6)
-		return IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
-	return ntohl(v4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+		return IN6_IS_ADDR_LOOPBACK(&address->v6.sin6_addr);
+	return ntohl(address->v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
 }
 
 bool address_is_same_host(const struct address *a, const struct address *b)
 {
-	const struct sockaddr_in *a4 = (const void *)&a->socket;
-	const struct sockaddr_in *b4 = (const void *)&b->socket;
-	const struct sockaddr_in6 *a6 = (const void *)&a->socket;
-	const struct sockaddr_in6 *b6 = (const void *)&b->socket;
-
 	if (a->socket.ss_family != b->socket.ss_family)
 		return false;
 	if (a->socket.ss_family == AF_INET6)
-		return IN6_ARE_ADDR_EQUAL(&a6->sin6_addr, &b6->sin6_addr) &&
-		       a6->sin6_scope_id == b6->sin6_scope_id;
-	return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+		return IN6_ARE_ADDR_EQUAL(&a->v6.sin6_addr, &b->v6.sin6_addr) &&
+		       a->v6.sin6_scope_id == b->v6.sin6_scope_id;
+	return a->v4.sin_addr.s_addr == b->v4.sin_addr.s_addr;
 }
 
 uint32_t address_host_hash(const struct address *address)
 {
-	const struct sockaddr_in *v4 = (const void *)&address->socket;
-	const struct sockaddr_in6 *v6 = (const void *)&address->socket;
-	uint32_t words[4] = { v4->sin_addr.s_addr };
+	uint32_t words[4] = { address->v4.sin_addr.s_addr };
 	uint32_t hash = 0;
 
 	if (address->socket.ss_family == AF_INET6)
-		memcpy(words, &v6->sin6_addr, sizeof(words));
+		memcpy(words, &address->v6.sin6_addr, sizeof(words));
 	for (unsigned i = 0; i < ARRAY_LEN(words); i++)
 		hash = (hash ^ words[i]) * 0x9e3779b1; /* Knuth's */
 	return hash ^ hash >> 15;

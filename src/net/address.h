@@ -4,6 +4,7 @@
 #ifndef ADDRESS_H
 #define ADDRESS_H
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -12,7 +13,11 @@
 #define ADDRESS_TEXT_BYTES 64
 
 struct address {
-	struct sockaddr_storage socket;
+	union {
+		struct sockaddr_storage socket; /* of any family */
+		struct sockaddr_in v4;		/* of AF_INET */
+		struct sockaddr_in6 v6;		/* of AF_INET6 */
+	};
 	socklen_t length;
 };
 
