@@ -180,45 +180,36 @@ static int fail(const struct outfile *file, int error, const char *why,
 
 /* Signals are held back, so that the name is never there without being on the
  * list, nor on the list while it is another's. */
-static int create_in(struct outfile *file, struct outfile_hidden *hidden,
-		     const char *mark)
-{
-	sigset_t old;
-	int error = 0;
-
-	hold_signals(&old);
-	if (mark)
-		open_marked(file, hidden, mark);
-	else
-		open_own(file, hidden);
-	if (file->fd >= 0) {
-		atomic_store(&hidden->folder_fd, file->folder_fd);
-		file->hidden = hidden;
-	} else {
-		error = -errno;
-	}
-	release_signals(&old);
-	return error;
-}
-
 static int create_hidden(struct outfile *file, const char *mark,
 			 struct failure *failure)
 {
 	struct outfile_hidden *hidden;
+	sigset_t old;
 	int error =
 		outtarget_check_folder(file->folder_fd, file->path, failure);
 
 	if (error)
 		return error;
-	error = -ENOMEM;
 	pthread_mutex_lock(&hidden_lock);
 	hidden = hidden_take();
 	if (hidden) {
 		catch_fatal_signals();
-		error = create_in(file, hidden, mark);
+		hold_signals(&old);
+		if (mark)
+			open_marked(file, hidden, mark);
+		else
+			open_own(file, hidden);
+		error = file->fd < 0 ? errno : 0;
+		if (!error) {
+			atomic_store(&hidden->folder_fd, file->folder_fd);
+			file->hidden = hidden;
+		}
+		release_signals(&old);
 	}
 	pthread_mutex_unlock(&hidden_lock);
-	return error ? fail(file, -error, "cannot create", failure) : 0;
+	if (!hidden)
+		error = ENOMEM;
+	return error ? fail(file, error, "cannot create", failure) : 0;
 }
 
 /* A name for the nameless; 0 or -errno. */

@@ -371,17 +371,6 @@ static void help(struct sink *sink)
 	pthread_mutex_unlock(&output->lock);
 }
 
-static int collect(struct output *output, struct failure *failure)
-{
-	pthread_mutex_lock(&output->lock);
-	while (output->queue.in_flight > 0)
-		reap_slot(output);
-	while (!first_failure_stops(&output->failure) && work(output, false))
-		;
-	pthread_mutex_unlock(&output->lock);
-	return first_failure_get(&output->failure, failure);
-}
-
 static int cut_to_size(const struct output *output, struct failure *failure)
 {
 	bool cuts = !output->on_devices &&
@@ -401,8 +390,15 @@ static int cut_to_size(const struct output *output, struct failure *failure)
 static int finish(struct sink *sink, struct failure *failure)
 {
 	struct output *output = output_of(sink);
-	int error = collect(output, failure);
+	int error;
 
+	pthread_mutex_lock(&output->lock);
+	while (output->queue.in_flight > 0)
+		reap_slot(output);
+	while (!first_failure_stops(&output->failure) && work(output, false))
+		;
+	pthread_mutex_unlock(&output->lock);
+	error = first_failure_get(&output->failure, failure);
 	return error ? error : cut_to_size(output, failure);
 }
 
