@@ -217,17 +217,16 @@ static int lay_out_singly(struct search *search)
 
 static int lay_out_by_slurm(struct search *search)
 {
-	struct rank_slurm layout = {
+	const struct rank_slurm layout = {
 		.rank = search->rank->rank,
 		.node_count = search->rank->node_count,
 		.host_count = search->hosts.count,
 		.count_from = search->launcher->count,
 		.hosts_from = search->hosts_from,
+		.host_of = search->host_of,
 	};
-	int error = rank_slurm_lay_out(&layout, search->failure);
 
-	memcpy(search->host_of, layout.host_of, sizeof(search->host_of));
-	return error;
+	return rank_slurm_lay_out(&layout, search->failure);
 }
 
 /* mpirun does not tell the hosts, only how many ranks are on this one. */

@@ -57,7 +57,7 @@ static bool parse_slurm_tasks(const char *at, struct slurm_tasks *tasks)
 
 /* Block: a host gets all its ranks before the next host gets any.  Cyclic: each
  * host gets one rank in turn, until it has all its ranks. */
-static void deal_ranks(struct rank_slurm *slurm,
+static void deal_ranks(const struct rank_slurm *slurm,
 		       const struct slurm_tasks *tasks, bool cyclic)
 {
 	unsigned r = 0;
@@ -110,7 +110,7 @@ static int check_own_host(const struct rank_slurm *slurm,
 			   text, slurm->rank, host);
 }
 
-int rank_slurm_lay_out(struct rank_slurm *slurm, struct failure *failure)
+int rank_slurm_lay_out(const struct rank_slurm *slurm, struct failure *failure)
 {
 	static const char name[] = "SLURM_STEP_TASKS_PER_NODE";
 	const char *text = getenv(name);

@@ -15,11 +15,11 @@ struct rank_slurm {
 	size_t host_count;	/* of the step's list of hosts */
 	const char *count_from; /* the variables of both counts, for messages */
 	const char *hosts_from;
-	unsigned host_of[RANK_NODES_MAX]; /* [rank]: index of its host */
+	unsigned *host_of; /* [node_count], of each rank: index of its host */
 };
 
-/* Fill host_of.  0, or -errno with *failure filled: EXIT_USAGE if the variables
- * contradict each other. */
-int rank_slurm_lay_out(struct rank_slurm *slurm, struct failure *failure);
+/* Fill host_of[].  0, or -errno with *failure filled: EXIT_USAGE if the
+ * variables contradict each other. */
+int rank_slurm_lay_out(const struct rank_slurm *slurm, struct failure *failure);
 
 #endif /* RANK_SLURM_H */
