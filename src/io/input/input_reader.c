@@ -143,33 +143,26 @@ static bool next_piece(void *context, struct read_extent *extent)
 	return true;
 }
 
-static void free_queue(struct input_queue *queue)
+/* A queue for the reader's records, at least one; or NULL: out of memory, or no
+ * direct descriptor. */
+static struct input_queue *make_queue(const struct input_reader *reader)
 {
-	if (queue)
-		read_ahead_close(&queue->ahead);
-	free(queue);
-}
-
-/* A queue for these records, at least one, of which the first lies in the file;
- * or NULL: out of memory, or no direct descriptor. */
-static struct input_queue *make_queue(const struct input *input, unsigned file,
-				      uint64_t first_record,
-				      uint64_t end_record)
-{
+	const struct input *input = reader->input;
+	const struct input_file *file = &input->files[reader->file];
 	struct input_queue *queue;
 
-	if (input->files[file].direct_fd < 0)
+	if (file->direct_fd < 0)
 		return NULL;
 	queue = malloc(sizeof(*queue));
 	if (!queue)
 		return NULL;
 	queue->input = input;
-	queue->end_record = end_record;
-	queue->file = file;
-	queue->offset = first_record == input->files[file].first_record
-				? begin_of_records(input)
-				: input_offset(input, &input->files[file],
-					       first_record);
+	queue->end_record = reader->end_record;
+	queue->file = reader->file;
+	queue->offset =
+		reader->next_record == file->first_record
+			? begin_of_records(input)
+			: input_offset(input, file, reader->next_record);
 	read_ahead_init(&queue->ahead, QUEUE_DEPTH, NULL,
 			QUEUE_PIECE_BYTES + 2 * PAGE_BYTES, next_piece, queue);
 	return queue;
@@ -203,8 +196,7 @@ static int open_reader(struct source_reader *source_reader,
 	} else if (input->mode == INPUT_MMAP) {
 		reader->way = INPUT_TOUCH;
 	} else if (input->mode == INPUT_DIRECT) {
-		reader->queue = make_queue(input, reader->file, first_record,
-					   reader->end_record);
+		reader->queue = make_queue(reader);
 		if (reader->queue)
 			reader->way = INPUT_QUEUE;
 	}
@@ -307,7 +299,9 @@ static void close_reader(struct source_reader *source_reader)
 {
 	struct input_reader *reader = input_reader_of(source_reader);
 
-	free_queue(reader->queue);
+	if (reader->queue)
+		read_ahead_close(&reader->queue->ahead);
+	free(reader->queue);
 	reader->queue = NULL;
 }
 
