@@ -350,34 +350,27 @@ static int no_room(struct scratch *scratch, int error, struct failure *failure)
 			   "no room for scratch files");
 }
 
-/* The caller holds the lock. */
-static int take(struct scratch *scratch, uint64_t bytes,
-		struct scratch_place *place, struct failure *failure)
+int scratch_take(struct scratch *scratch, uint64_t bytes,
+		 struct scratch_place *place, struct failure *failure)
 {
 	struct scratch_directory *directory;
 	int error = -ENOSPC;
 
+	bytes = ROUND_UP(bytes, PAGE_BYTES);
+	pthread_mutex_lock(&scratch->lock);
 	while ((directory = choose(scratch, bytes)) != NULL) {
 		error = allocate_ahead(scratch, directory, bytes);
 		if (!error)
 			break;
 		directory->is_full = true;
 	}
-	if (!directory)
-		return no_room(scratch, -error, failure);
-	place->directory = (unsigned)(directory - scratch->directories);
-	place->offset_bytes = directory->end_bytes;
-	count_taken(scratch, directory, bytes);
-	return 0;
-}
-
-int scratch_take(struct scratch *scratch, uint64_t bytes,
-		 struct scratch_place *place, struct failure *failure)
-{
-	int error;
-
-	pthread_mutex_lock(&scratch->lock);
-	error = take(scratch, ROUND_UP(bytes, PAGE_BYTES), place, failure);
+	if (directory) {
+		place->directory = (unsigned)(directory - scratch->directories);
+		place->offset_bytes = directory->end_bytes;
+		count_taken(scratch, directory, bytes);
+	} else {
+		error = no_room(scratch, -error, failure);
+	}
 	pthread_mutex_unlock(&scratch->lock);
 	return error;
 }
