@@ -225,9 +225,7 @@ void format_add(struct format_line *line, const char *text)
 
 void format_add_number(struct format_line *line, uint64_t number)
 {
-	char digits[FORMAT_U128_BYTES];
-
-	format_add(line, format_u128(digits, number));
+	format_add(line, FORMAT_U128(number));
 }
 
 void format_add_percent(struct format_line *line, double part)

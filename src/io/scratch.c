@@ -125,14 +125,12 @@ static uint64_t look_at_room(struct scratch *scratch)
 static const char *describe_limit(const struct scratch_directory *directory,
 				  char text[64])
 {
-	char size[FORMAT_SIZE_BYTES];
-
 	if (directory->bytes_max == FAT_FILE_BYTES)
 		return "in files of 4 GiB, FAT's largest";
 	if (directory->is_memory)
 		return "of memory left";
 	snprintf(text, 64, "in files of %s, by RLIMIT_FSIZE",
-		 format_size(size, directory->bytes_max));
+		 FORMAT_SIZE(directory->bytes_max));
 	return text;
 }
 
@@ -156,7 +154,7 @@ static const char *describe_room(const struct scratch *scratch, unsigned number,
 	const struct scratch_directory *directory =
 		&scratch->directories[number];
 	uint64_t held = held_by_all(scratch, number);
-	char size[FORMAT_SIZE_BYTES], limit[64];
+	char limit[64];
 	int length;
 
 	if (directory->fd < 0)
@@ -167,7 +165,7 @@ static const char *describe_room(const struct scratch *scratch, unsigned number,
 		return "unknown room";
 	length =
 		snprintf(text, ROOM_TEXT_BYTES, "%s %s",
-			 format_size(size, directory->room_bytes),
+			 FORMAT_SIZE(directory->room_bytes),
 			 directory->room_bytes == growth_of_all(scratch, number)
 				 ? describe_limit(directory, limit)
 				 : "free");
@@ -177,7 +175,7 @@ static const char *describe_room(const struct scratch *scratch, unsigned number,
 				   ", of which the file system gives none");
 	if (held > 0)
 		snprintf(text + length, ROOM_TEXT_BYTES - (size_t)length,
-			 ", beside %s of this sort", format_size(size, held));
+			 ", beside %s of this sort", FORMAT_SIZE(held));
 	return text;
 }
 
@@ -208,7 +206,6 @@ static const char *name_all(struct scratch *scratch)
 int scratch_reserve(struct scratch *scratch, uint64_t bytes,
 		    struct failure *failure)
 {
-	char needed[FORMAT_SIZE_BYTES], missing[FORMAT_SIZE_BYTES];
 	uint64_t room = look_at_room(scratch);
 
 	if (scratch->expected_bytes == UINT64_MAX)
@@ -219,8 +216,8 @@ int scratch_reserve(struct scratch *scratch, uint64_t bytes,
 	failure_set(failure, EXIT_FILE, name_all(scratch), 0,
 		    "too little room for scratch files: %s are needed, %s are "
 		    "missing",
-		    format_size(needed, scratch->expected_bytes),
-		    format_size(missing, scratch->expected_bytes - room));
+		    FORMAT_SIZE(scratch->expected_bytes),
+		    FORMAT_SIZE(scratch->expected_bytes - room));
 	return -ENOSPC;
 }
 
