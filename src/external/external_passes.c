@@ -19,7 +19,7 @@ static void hold_files(struct external_runs *runs, const struct output *output)
 	unsigned count = 0;
 
 	for (unsigned d = 0; d < runs->scratch.directory_count; d++) {
-		fds[count] = scratch_plain_fd(&runs->scratch, d);
+		fds[count] = runs->scratch.directories[d].fd;
 		count += fds[count] >= 0;
 	}
 	for (unsigned i = 0; i < output->file_count; i++)
@@ -47,7 +47,7 @@ static void bound_scratch(struct external *external)
 	struct allowance allowance;
 
 	if (request->ranks.rank_count > 1 ||
-	    !scratch_has_memory(&external->runs.scratch))
+	    external->runs.scratch.memory_count == 0)
 		return;
 	own = request->memory_bytes - MIN(request->memory_bytes, own);
 	own += request->output_bytes;

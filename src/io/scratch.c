@@ -432,11 +432,6 @@ int scratch_fd(const struct scratch *scratch, unsigned directory)
 	return in->direct_fd >= 0 ? in->direct_fd : in->fd;
 }
 
-int scratch_plain_fd(const struct scratch *scratch, unsigned directory)
-{
-	return scratch->directories[directory].fd;
-}
-
 /* --- its life ------------------------------------------------------------- */
 
 /* Returns how large a file may become; UINT64_MAX: nothing limits it. */
@@ -543,6 +538,7 @@ static int open_directory(struct scratch *scratch, const char *path,
 	if (error)
 		return failure_set(failure, EXIT_FILE, path, -error,
 				   "cannot make a scratch file in it");
+	scratch->memory_count += directory->is_memory;
 	directory->is_full = false;
 	directory->first = 0;
 	while (scratch->directories[directory->first].device !=
@@ -580,27 +576,13 @@ int scratch_open(struct scratch *scratch, const char *const *paths,
 	return error;
 }
 
-static unsigned count_in_memory(const struct scratch *scratch)
-{
-	unsigned count = 0;
-
-	for (unsigned i = 0; i < scratch->directory_count; i++)
-		count += scratch->directories[i].is_memory;
-	return count;
-}
-
-bool scratch_has_memory(const struct scratch *scratch)
-{
-	return count_in_memory(scratch) > 0;
-}
-
 void scratch_bound_memory(struct scratch *scratch, uint64_t bytes)
 {
-	unsigned count = count_in_memory(scratch);
+	uint64_t part =
+		ROUND_DOWN(bytes / MAX(1, scratch->memory_count), PAGE_BYTES);
 
 	for (unsigned i = 0; i < scratch->directory_count; i++) {
 		struct scratch_directory *directory = &scratch->directories[i];
-		uint64_t part = ROUND_DOWN(bytes / MAX(1, count), PAGE_BYTES);
 
 		if (directory->is_memory)
 			directory->bytes_max = MIN(directory->bytes_max, part);

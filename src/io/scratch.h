@@ -43,8 +43,9 @@ struct scratch_directory {
 	const char *path; /* borrowed */
 	bool is_memory;	  /* it is a tmpfs: what it holds takes memory */
 	int direct_fd;	  /* its file, with O_DIRECT; below 0: it takes none */
+	int fd; /* its file without it, for what direct reads and writes do not
+		   do; -1: none could be made */
 	/* Private, as is what follows; written with the lock held. */
-	int fd; /* without O_DIRECT; -1: no file could be made */
 	dev_t device;
 	bool is_full; /* it takes no more stripes */
 	bool can_allocate;
@@ -63,6 +64,7 @@ struct scratch_directory {
 struct scratch {
 	struct scratch_directory directories[SCRATCH_DIRECTORIES_MAX];
 	unsigned directory_count;
+	unsigned memory_count; /* directories whose files are memory */
 	/* Private, written with the lock held; but to be read when no stripe is
 	 * under way. */
 	pthread_mutex_t lock;
@@ -88,9 +90,6 @@ struct scratch_place {
  */
 int scratch_open(struct scratch *scratch, const char *const *paths,
 		 unsigned count, struct failure *failure);
-
-/* True if a file of the scratch is memory, so that its bytes take memory. */
-bool scratch_has_memory(const struct scratch *scratch);
 
 /* Files that are memory get no more than this together.  Call it before any
  * stripe is taken. */
@@ -143,10 +142,6 @@ void scratch_trim(struct scratch *scratch);
 /* The file of a directory, to write stripes and to read them: with O_DIRECT if
  * the directory takes it.  The caller does not close it. */
 int scratch_fd(const struct scratch *scratch, unsigned directory);
-
-/* Returns a directory's file opened without O_DIRECT, for what direct reads and
- * writes do not do; -1: none could be made. */
-int scratch_plain_fd(const struct scratch *scratch, unsigned directory);
 
 /* The room that the directory's file system has, for scratch files and all
  * else, but at most what the directory's file may yet grow by; UINT64_MAX: it

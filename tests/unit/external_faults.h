@@ -237,14 +237,14 @@ int __wrap_scratch_take(struct scratch *scratch, uint64_t bytes,
 	if (++pretend.taken == pretend.full_at)
 		for (unsigned d = 0; d < (pretend.all_full ? DIRECTORIES : 1);
 		     d++)
-			pretend.full_fds[d] = scratch_plain_fd(scratch, d);
+			pretend.full_fds[d] = scratch->directories[d].fd;
 	return __real_scratch_take(scratch, bytes, place, why);
 }
 
 void __wrap_scratch_written(struct scratch *scratch,
 			    const struct scratch_place *place, uint64_t bytes)
 {
-	int fd = scratch_plain_fd(scratch, place->directory);
+	int fd = scratch->directories[place->directory].fd;
 	off_t offset = (off_t)(place->offset_bytes + pretend.flip_byte);
 	uint8_t byte;
 

@@ -155,9 +155,8 @@ static void check_block(const struct run_index *index, const struct run *run,
 	uint64_t first = run->input_record + block->first_record;
 	uint8_t bytes[BLOCK_RECORDS * RECORD_BYTES], record[RECORD_BYTES];
 
-	assert_int_equal(pread(scratch_plain_fd(&scratch, block->directory),
-			       bytes, block->stored_bytes,
-			       (off_t)block->offset_bytes),
+	assert_int_equal(pread(scratch.directories[block->directory].fd, bytes,
+			       block->stored_bytes, (off_t)block->offset_bytes),
 			 block->record_count * RECORD_BYTES);
 	make_record(first, record);
 	assert_memory_equal(run_index_key(index, number), record, 8);

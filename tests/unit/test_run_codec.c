@@ -308,7 +308,7 @@ static void run__with_a_full_directory(void **state)
 	assert_non_null(seen);
 	path_count = ARRAY_LEN(paths);
 	open_sink(&codecs[0]);
-	if (fallocate(scratch_plain_fd(&scratch, 0),
+	if (fallocate(scratch.directories[0].fd,
 		      FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
 		      PAGE_BYTES) < 0)
 		skip_because("files in /tmp can have no holes");
@@ -356,7 +356,7 @@ static void run__is_sampled(void **state)
 
 static void read_stored(const struct run_block *block, uint8_t *bytes)
 {
-	int fd = scratch_plain_fd(&scratch, block->directory);
+	int fd = scratch.directories[block->directory].fd;
 
 	assert_int_equal(pread(fd, bytes, block->stored_bytes,
 			       (off_t)block->offset_bytes),
@@ -365,7 +365,7 @@ static void read_stored(const struct run_block *block, uint8_t *bytes)
 
 static void write_stored(const struct run_block *block, const uint8_t *bytes)
 {
-	int fd = scratch_plain_fd(&scratch, block->directory);
+	int fd = scratch.directories[block->directory].fd;
 
 	assert_int_equal(pwrite(fd, bytes, block->stored_bytes,
 				(off_t)block->offset_bytes),

@@ -227,7 +227,7 @@ static uint64_t file_bytes(const struct scratch *scratch, unsigned directory)
 	struct stat status;
 
 	assert_int_equal(
-		__real_fstat(scratch_plain_fd(scratch, directory), &status), 0);
+		__real_fstat(scratch->directories[directory].fd, &status), 0);
 	return (uint64_t)status.st_size;
 }
 
@@ -264,7 +264,7 @@ static void scratch_open__leaves_nothing(void **state)
 	open_ok(&scratch);
 	assert_nothing_is_left();
 	for (unsigned i = 0; i < DIRECTORIES; i++) {
-		int fd = scratch_plain_fd(&scratch, i);
+		int fd = scratch.directories[i].fd;
 
 		assert_int_equal(__real_fstat(fd, &status), 0);
 		assert_int_equal(status.st_mode, S_IFREG | 0600);
@@ -634,7 +634,7 @@ static bool is_stripe(const struct scratch *scratch,
 
 	memset(wanted, mark(place->directory, place->offset_bytes),
 	       PIECE_BYTES);
-	return pread(scratch_plain_fd(scratch, place->directory), bytes,
+	return pread(scratch->directories[place->directory].fd, bytes,
 		     PIECE_BYTES,
 		     (off_t)place->offset_bytes) == (ssize_t)PIECE_BYTES &&
 	       memcmp(bytes, wanted, PIECE_BYTES) == 0;
@@ -864,7 +864,7 @@ static void scratch_open__others_take_over(void **state)
 		pretend.tmpfile_error = errors[i % 2];
 		pretend.tmpfile_errors = 1 + i / 2;
 		open_ok(&scratch);
-		assert_int_equal(scratch_plain_fd(&scratch, 0), -1);
+		assert_int_equal(scratch.directories[0].fd, -1);
 		assert_int_equal(scratch_room(&scratch, 0), 0);
 		/* Two have so much room, one has not. */
 		assert_int_equal(scratch_reserve(&scratch, 2 * MIB, &failure),
@@ -1063,7 +1063,7 @@ static void scratch_take__room_is_known(void **state)
 	assert_int_equal(taken[0], 8);
 	assert_int_equal(taken[1], 2);
 	/* Of what is released, there is room again. */
-	if (__real_fallocate(scratch_plain_fd(&scratch, 1),
+	if (__real_fallocate(scratch.directories[1].fd,
 			     FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
 			     PAGE_BYTES) == 0) {
 		struct scratch_place place = { .directory = 1 };
@@ -1111,7 +1111,7 @@ static uint64_t blocks(const struct scratch *scratch, unsigned directory)
 	struct stat status;
 
 	assert_int_equal(
-		__real_fstat(scratch_plain_fd(scratch, directory), &status), 0);
+		__real_fstat(scratch->directories[directory].fd, &status), 0);
 	return (uint64_t)status.st_blocks;
 }
 

@@ -192,7 +192,7 @@ static inline struct read_extent run_block_extent(const struct run *run,
 		return run_file_extent(run->file, first, length);
 	return (struct read_extent){
 		.direct_fd = directory->direct_fd,
-		.plain_fd = scratch_plain_fd(scratch, first->directory),
+		.plain_fd = directory->fd,
 		.offset_bytes = first->offset_bytes,
 		.length_bytes = length,
 		.path = directory->path,

@@ -44,7 +44,7 @@ static int write_plainly(const struct run_sink *run,
 			 const struct run_sink_slot *slot, size_t done)
 {
 	return file_write_at(
-		scratch_plain_fd(run->scratch, slot->place.directory),
+		run->scratch->directories[slot->place.directory].fd,
 		slot->slot.data + done, slot->padded_bytes - done,
 		slot->place.offset_bytes + done);
 }
