@@ -17,12 +17,6 @@
  * better. */
 #define PREFETCH_ENTRIES 384
 
-static const uint8_t *record_of(const struct orderer *orderer, uint64_t entry)
-{
-	return orderer->config.base +
-	       (entry & orderer->index_mask) * orderer->wiring.shape.size;
-}
-
 /* --- beginning -------------------------------------------------------------
  */
 
@@ -76,14 +70,12 @@ void orderer_begin(struct orderer *orderer, const struct sort_wiring *wiring,
 	orderer->wiring = *wiring;
 	orderer->config = *config;
 	set_written(orderer);
-	orderer->sort = local_sort_kernel(wiring->kernel);
-	orderer->index_mask = ~(UINT64_MAX << config->index_bits);
 	orderer->tie_break = (struct tie_break){
 		.shape = &orderer->wiring.shape,
 		.records = config->base,
 		.index_bits = config->index_bits,
 		.keeps_last = config->keeps_last,
-		.sort = orderer->sort,
+		.sort = local_sort_kernel(wiring->kernel),
 		.any = equal_keys_kernel(wiring->kernel),
 	};
 	set_range(orderer, config->record_count);
@@ -194,7 +186,7 @@ static uint32_t order_bucket(const struct orderer *orderer, uint32_t bucket,
 			entries[0] = entries[count - 1];
 		return drops ? MIN(count, 1) : count;
 	}
-	orderer->sort(entries, count);
+	orderer->tie_break.sort(entries, count);
 	is_decided = splitters_bucket_is_decided(
 		splitters, of_all, orderer->wiring.shape.keys.length,
 		orderer->config.index_bits);
@@ -330,8 +322,8 @@ static void drop_first(struct orderer *orderer)
 		bucket++;
 	if (bucket == orderer->set.bucket_count)
 		return;
-	record = record_of(
-		orderer,
+	record = tie_break_record(
+		&orderer->tie_break,
 		orderer->oversized_entries[orderer->oversized_start[bucket]]);
 	if (record_compare(config->key_shape, config->last_key,
 			   record + orderer->wiring.shape.keys.begin) != 0)
@@ -400,8 +392,8 @@ const uint8_t *orderer_last_record(const struct orderer *orderer)
 	if (count == 0)
 		return NULL;
 	bucket = bucket_of(orderer, count - 1);
-	return record_of(
-		orderer,
+	return tie_break_record(
+		&orderer->tie_break,
 		orderer->oversized_entries[orderer->oversized_start[bucket] +
 					   count - 1 -
 					   orderer->bucket_start[bucket]]);
@@ -469,7 +461,8 @@ static const uint64_t *order_chunk(struct orderer *orderer,
 /* What is written of the record. */
 static const uint8_t *written_of(const struct orderer *orderer, uint64_t entry)
 {
-	return record_of(orderer, entry) + orderer->config.written.from;
+	return tie_break_record(&orderer->tie_break, entry) +
+	       orderer->config.written.from;
 }
 
 /* Sum up the records that begin in the chunk, from where they were gathered. */
@@ -520,7 +513,7 @@ static void gather_chunk(struct orderer *orderer, struct orderer_worker *self,
 	if (orderer->gather)
 		gather_bytes(orderer->gather, target, length, config->base,
 			     orderer->wiring.shape.size, entries, cut,
-			     orderer->index_mask);
+			     ~(UINT64_MAX << config->index_bits));
 	else
 		gather_parts(orderer, target, length, entries, cut);
 	if (config->sums_up)

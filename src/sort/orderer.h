@@ -96,11 +96,9 @@ struct orderer {
 	/* orderer_begin() writes these; then nothing does. */
 	struct sort_wiring wiring;
 	struct orderer_config config;
-	local_sort_fn *sort;
 	gather_fn *gather; /* NULL: parts of records are copied */
 	checksum_fn *sum;
-	struct tie_break tie_break;
-	uint64_t index_mask;
+	struct tie_break tie_break;  /* what a bucket is sorted by */
 	uint32_t bucket_entries_max; /* one that has more is oversized */
 	/* The driver sets it, too, when duplicates have been dropped. */
 	struct chunk_range range;

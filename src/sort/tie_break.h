@@ -20,9 +20,9 @@ struct tie_break {
 	const struct record_shape *shape;
 	const uint8_t *records; /* at slot 0 */
 	unsigned index_bits;
-	bool keeps_last; /* of duplicates */
-	local_sort_fn *sort;
-	equal_keys_fn *any; /* finds ties */
+	bool keeps_last;     /* of duplicates */
+	local_sort_fn *sort; /* of entries as integers */
+	equal_keys_fn *any;  /* finds ties */
 };
 
 /* Returns the record that the entry's index bits name. */

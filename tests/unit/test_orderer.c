@@ -902,8 +902,8 @@ static unsigned fail_at_step(unsigned workers, unsigned step)
 	make_records(3000, drops_duplicates || sorts_only ? 256 : 2);
 	set_up(2, 10, 1, workers);
 	begin(true);
-	early.sort = world->orderer.sort;
-	world->orderer.sort = count_step_and_sort;
+	early.sort = world->orderer.tie_break.sort;
+	world->orderer.tie_break.sort = count_step_and_sort;
 	orderer_add_up(&world->orderer, &world->set);
 	assert_true(world->orderer.oversized_count > 0);
 	early.is_on = true;
