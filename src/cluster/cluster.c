@@ -239,9 +239,12 @@ static void fill_sort_result(struct cluster *cluster)
 {
 	struct sorter_result *result = &cluster->result->sort;
 
-	sort_setup_fill_result(result, &cluster->input, &cluster->output.output,
-			       &cluster->splitters, cluster->pool.worker_count,
-			       cluster->receive.plan.memory_bytes);
+	result->io = cluster->input.mode;
+	result->output_direct = cluster->output.output.direct;
+	result->splitters = cluster->splitters.kind;
+	result->bucket_count = cluster->splitters.bucket_count;
+	result->threads = cluster->pool.worker_count;
+	result->memory_bytes = cluster->receive.plan.memory_bytes;
 	result->dropped_count = orderer_dropped_count(&cluster->orderer);
 	result->record_count =
 		orderer_record_count(&cluster->orderer) + result->dropped_count;

@@ -458,10 +458,12 @@ void external_fill_result(const struct external *external,
 	const struct external_ordering *ordering = &external->ordering;
 	const struct arena *arena = &external->arena;
 
-	sort_setup_fill_result(
-		result, &external->reading.input, &ordering->destination.files,
-		&external->batches[0].splitters, external->request.worker_count,
-		external->request.memory_bytes);
+	result->io = external->reading.input.mode;
+	result->output_direct = ordering->destination.files.direct;
+	result->splitters = external->batches[0].splitters.kind;
+	result->bucket_count = external->batches[0].splitters.bucket_count;
+	result->threads = external->request.worker_count;
+	result->memory_bytes = external->request.memory_bytes;
 	result->record_count = external->reading.input.record_count;
 	result->size_bytes =
 		result->record_count * sorter_input_size(config->sort);

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include "base/format.h"
-#include "kernels/splitters.h"
 #include "system/allowance.h"
 #include "system/numa.h"
 #include "system/ramdisk.h"
@@ -363,20 +362,6 @@ struct orderer_config sort_setup_orderer(const struct sorter_config *config,
 		.sink = &output->sink,
 		.record_count = ORDERER_ALL_RECORDS,
 	};
-}
-
-void sort_setup_fill_result(struct sorter_result *result,
-			    const struct input *input,
-			    const struct output *output,
-			    const struct splitters *splitters,
-			    unsigned worker_count, uint64_t memory_bytes)
-{
-	result->io = input->mode;
-	result->output_direct = output->direct;
-	result->splitters = splitters->kind;
-	result->bucket_count = splitters->bucket_count;
-	result->threads = worker_count;
-	result->memory_bytes = memory_bytes;
 }
 
 void sort_setup_fill_nodes(struct sorter_result *result,

@@ -108,14 +108,6 @@ struct orderer_config sort_setup_orderer(const struct sorter_config *config,
 					 const uint8_t *base,
 					 struct output *output);
 
-/* What the sort has used, into *result: all but the times and what the orderer
- * knows. */
-void sort_setup_fill_result(struct sorter_result *result,
-			    const struct input *input,
-			    const struct output *output,
-			    const struct splitters *splitters,
-			    unsigned worker_count, uint64_t memory_bytes);
-
 /* On a machine with several nodes: where the memory of these arenas lies and
  * the pool's workers have run, into *result.  The topology is the pool's. */
 void sort_setup_fill_nodes(struct sorter_result *result,

@@ -650,9 +650,9 @@ static void fill_result(const struct sorter *sorter,
 {
 	const struct arena *arena = &sorter->arena;
 
-	sort_setup_fill_result(result, &sorter->input, &sorter->output,
-			       &sorter->splitters, sorter->pool.worker_count,
-			       sorter->plan.memory_bytes);
+	result->output_direct = sorter->output.direct;
+	result->splitters = sorter->splitters.kind;
+	result->bucket_count = sorter->splitters.bucket_count;
 	if (sorter->config.counts_nodes && sorter->topology.node_count > 1)
 		sort_setup_fill_nodes(result, &sorter->topology, &sorter->pool,
 				      &arena, 1);
