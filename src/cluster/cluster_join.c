@@ -253,7 +253,7 @@ static int open_input(struct cluster *cluster, struct cluster_hello *hello)
 						    machine_host_id());
 	if (!cluster->config->shares_input && input->record_count > 0)
 		hello->input_place = input_place(config->input_paths[0]);
-	hello->probed_kind = key_probe_sort(input, config, &is_uniform);
+	hello->probed_kind = key_probe(input, config, &is_uniform);
 	hello->is_uniform = is_uniform;
 	return 0;
 }

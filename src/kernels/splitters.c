@@ -45,15 +45,14 @@ bool splitters_may_be_ascii(const struct record_shape *shape)
 }
 
 static bool keys_are_ascii(const struct record_shape *shape,
-			   const uint8_t *records, uint64_t count,
-			   uint64_t stride)
+			   const uint8_t *records, uint64_t count)
 {
 	const struct key_field *field = &shape->keys.fields[0];
 	uint32_t length = MIN(field->length, 8);
 
 	if (!splitters_may_be_ascii(shape))
 		return false;
-	for (uint64_t i = 0; i < count; i += stride) {
+	for (uint64_t i = 0; i < count; i++) {
 		const uint8_t *key = records + i * shape->size + field->offset;
 
 		for (uint32_t j = 0; j < length; j++)
@@ -75,9 +74,9 @@ static bool keys_are_ascii(const struct record_shape *shape,
 #define LOOK_WORDS 512
 #define LOOK_REPEATED_PART 32
 
-static bool bins_are_even(const uint64_t *in_bin, uint64_t probed)
+static bool bins_are_even(const uint64_t *in_bin, uint64_t count)
 {
-	uint64_t mean = probed / LOOK_BINS + 1;
+	uint64_t mean = count / LOOK_BINS + 1;
 
 	for (int i = 0; i < LOOK_BINS; i++) {
 		uint64_t excess = in_bin[i] > mean ? in_bin[i] - mean : 0;
@@ -103,29 +102,27 @@ static bool words_repeat(uint64_t *words, uint32_t count)
 
 enum splitters_kind splitters_probe(const struct record_shape *shape,
 				    const uint8_t *records, uint64_t count,
-				    uint64_t stride, bool *is_uniform)
+				    bool *is_uniform)
 {
 	struct splitters bins;
 	uint64_t in_bin[LOOK_BINS] = { 0 };
 	uint64_t words[LOOK_WORDS];
-	uint64_t probed = 0;
-	bool ascii = keys_are_ascii(shape, records, count, stride);
+	bool ascii = keys_are_ascii(shape, records, count);
 
 	splitters_init_static(
 		&bins, ascii ? SPLITTERS_STATIC_95 : SPLITTERS_STATIC_256,
 		LOOK_BINS);
-	for (uint64_t i = 0; i < count; i += stride) {
+	for (uint64_t i = 0; i < count; i++) {
 		uint64_t word =
 			record_key_word(shape, records + i * shape->size, 0);
 
 		in_bin[ascii ? splitters_bucket_95(&bins, word)
 			     : splitters_bucket_256(&bins, word)]++;
-		if (probed < LOOK_WORDS)
-			words[probed] = word;
-		probed++;
+		if (i < LOOK_WORDS)
+			words[i] = word;
 	}
-	*is_uniform = bins_are_even(in_bin, probed) &&
-		      !words_repeat(words, (uint32_t)MIN(probed, LOOK_WORDS));
+	*is_uniform = bins_are_even(in_bin, count) &&
+		      !words_repeat(words, (uint32_t)MIN(count, LOOK_WORDS));
 	return bins.kind;
 }
 

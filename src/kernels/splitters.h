@@ -76,13 +76,13 @@ void splitters_init_static(struct splitters *splitters,
 			   enum splitters_kind kind, uint32_t bucket_count);
 
 /*
- * Probe records 0, stride, 2 * stride, ... of count: returns the static kind
- * that suits their keys, and sets *is_uniform if the keys are uniform enough
- * for it. A wrong guess makes the sort slower, never wrong.
+ * Probe count records: returns the static kind that suits their keys, and sets
+ * *is_uniform if the keys are uniform enough for it.  A wrong guess makes the
+ * sort slower, never wrong.
  */
 enum splitters_kind splitters_probe(const struct record_shape *shape,
 				    const uint8_t *records, uint64_t count,
-				    uint64_t stride, bool *is_uniform);
+				    bool *is_uniform);
 
 /*
  * Choose splitters from sampled records.  sample has pointers to the records;

@@ -62,13 +62,14 @@ static enum splitters_kind probe_places(const struct input *input,
 	if (input_peek_places(input, offset, key.size, PROBE_RECORDS,
 			      PROBE_PLACES, keys, &failure))
 		return SPLITTERS_STATIC_256;
-	return splitters_probe(&key, keys, PROBE_RECORDS, 1, is_uniform);
+	return splitters_probe(&key, keys, PROBE_RECORDS, is_uniform);
 }
 
 enum splitters_kind key_probe(const struct input *input,
-			      const struct record_shape *shape,
+			      const struct sorter_config *config,
 			      bool *is_uniform)
 {
+	const struct record_shape *shape = &config->shape;
 	enum splitters_kind kind = SPLITTERS_STATIC_256;
 	uint64_t wanted = MIN(PROBE_RECORDS, PROBE_BYTES / shape->size);
 	struct failure failure;
@@ -76,6 +77,10 @@ enum splitters_kind key_probe(const struct input *input,
 	int64_t count;
 
 	*is_uniform = true;
+	if (config->widening.bytes > 0) {
+		*is_uniform = shape->keys.begin >= sorter_input_size(config);
+		return kind;
+	}
 	/* A file that is not cached is read from one place: each place is a
 	 * seek.  In a short file places would lie upon each other, and keys
 	 * would seem to repeat. */
@@ -87,18 +92,8 @@ enum splitters_kind key_probe(const struct input *input,
 		return kind;
 	count = input_peek(input, buffer, wanted, &failure);
 	if (count > 0)
-		kind = splitters_probe(shape, buffer, (uint64_t)count, 1,
+		kind = splitters_probe(shape, buffer, (uint64_t)count,
 				       is_uniform);
 	free(buffer);
 	return kind;
-}
-
-enum splitters_kind key_probe_sort(const struct input *input,
-				   const struct sorter_config *config,
-				   bool *is_uniform)
-{
-	if (config->widening.bytes == 0)
-		return key_probe(input, &config->shape, is_uniform);
-	*is_uniform = config->shape.keys.begin >= sorter_input_size(config);
-	return SPLITTERS_STATIC_256;
 }

@@ -5,24 +5,17 @@
 #define KEY_PROBE_H
 
 #include "io/input/input.h"
-#include "kernels/splitters.h"
 #include "sort/sort_config.h"
 
 /*
  * Read some keys of an open input, before it is mapped: their static kind, and
  * whether they are uniform enough for equal key ranges.  What the probe misses
  * makes the sort slower, never wrong.  An input that cannot be read counts as
- * uniform: the read that follows will tell.
+ * uniform: the read that follows will tell.  If something is appended to its
+ * records, it is not read, and keys are uniform if they are all random.
  */
 enum splitters_kind key_probe(const struct input *input,
-			      const struct record_shape *shape,
+			      const struct sorter_config *config,
 			      bool *is_uniform);
-
-/* The same for the records of a sort.  Of what is appended to them nothing is
- * in the input: then it is not read, and keys are uniform if they are all
- * random. */
-enum splitters_kind key_probe_sort(const struct input *input,
-				   const struct sorter_config *config,
-				   bool *is_uniform);
 
 #endif /* KEY_PROBE_H */

@@ -222,7 +222,7 @@ static void choose_splitters(struct sorter *sorter)
 	enum splitters_kind wanted = sorter->config.splitters;
 	bool is_uniform;
 	enum splitters_kind kind =
-		key_probe(&sorter->input, &sorter->config.shape, &is_uniform);
+		key_probe(&sorter->input, &sorter->config, &is_uniform);
 
 	/* Otherwise the keys are sampled when all records are in memory, or
 	 * their pages are mapped. */

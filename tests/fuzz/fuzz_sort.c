@@ -129,7 +129,7 @@ static void choose_splitters(struct sort *sort, const uint8_t *header)
 	bool is_uniform;
 
 	kind = splitters_probe(&sort->shape, sort->records, sort->count,
-			       header[AT_SAMPLE] % 7 + 1, &is_uniform);
+			       &is_uniform);
 	require(kind == SPLITTERS_STATIC_256 || kind == SPLITTERS_STATIC_95);
 	if (header[AT_KIND] % 4 == 1)
 		kind = SPLITTERS_STATIC_256;

@@ -523,11 +523,10 @@ static void even_key(uint8_t *record, bool ascii, uint64_t i, uint64_t count)
 	store_be64(record + look_shape.keys.begin, word);
 }
 
-static enum splitters_kind probe(uint64_t count, uint64_t stride,
-				 bool *is_uniform)
+static enum splitters_kind probe(uint64_t count, bool *is_uniform)
 {
 	*is_uniform = count % 2; /* it must be set either way */
-	return splitters_probe(&look_shape, records, count, stride, is_uniform);
+	return splitters_probe(&look_shape, records, count, is_uniform);
 }
 
 static void splitters_probe__kind_and_uniformity(void **state)
@@ -538,27 +537,27 @@ static void splitters_probe__kind_and_uniformity(void **state)
 	for (uint64_t count = 0; count <= 600; count += 1 + count / 20) {
 		for (uint64_t i = 0; i < count; i++)
 			even_key(records + i * look_shape.size, true, i, count);
-		assert_int_equal(probe(count, 1, &is_uniform),
+		assert_int_equal(probe(count, &is_uniform),
 				 SPLITTERS_STATIC_95);
 		assert_true(is_uniform);
 		for (uint64_t i = 0; i < count; i++)
 			even_key(records + i * look_shape.size, false, i,
 				 count);
 		if (count > 32)
-			assert_int_equal(probe(count, 1, &is_uniform),
+			assert_int_equal(probe(count, &is_uniform),
 					 SPLITTERS_STATIC_256);
-		probe(count, 1, &is_uniform);
+		probe(count, &is_uniform);
 		assert_true(is_uniform);
 		/* Half of them equal, which a few tell nothing about. */
 		for (uint64_t i = 0; i < count; i += 2)
 			even_key(records + i * look_shape.size, false,
 				 count / 3, count);
-		probe(count, 1, &is_uniform);
+		probe(count, &is_uniform);
 		if (count <= 8 || count >= 32)
 			assert_int_equal(is_uniform, count <= 8);
 		/* Ascii keys that start alike. */
 		memset(records, 'k', count * look_shape.size);
-		assert_int_equal(probe(count, 1, &is_uniform),
+		assert_int_equal(probe(count, &is_uniform),
 				 SPLITTERS_STATIC_95);
 		if (count <= 4 || count >= 12)
 			assert_int_equal(is_uniform, count <= 4);
@@ -581,13 +580,7 @@ static void splitters_probe__one_byte_decides(void **state)
 				       i < shape->keys.begin + 8;
 
 			*byte = outside[b];
-			assert_int_equal(probe(10, 1, &is_uniform),
-					 in_look ? SPLITTERS_STATIC_256
-						 : SPLITTERS_STATIC_95);
-			/* Records 0 and 5, or 0, 3, 6, 9. */
-			assert_int_equal(probe(10, 5, &is_uniform),
-					 SPLITTERS_STATIC_95);
-			assert_int_equal(probe(10, 3, &is_uniform),
+			assert_int_equal(probe(10, &is_uniform),
 					 in_look ? SPLITTERS_STATIC_256
 						 : SPLITTERS_STATIC_95);
 			*byte = ' ';
@@ -605,7 +598,7 @@ static void splitters_probe__short_keys_are_binary(void **state)
 			RECORD_SHAPE_OF_SLICE(10, 0, length);
 
 		assert_int_equal(
-			splitters_probe(&shape, records, 10, 1, &is_uniform),
+			splitters_probe(&shape, records, 10, &is_uniform),
 			length < 4 ? SPLITTERS_STATIC_256
 				   : SPLITTERS_STATIC_95);
 	}

@@ -221,7 +221,7 @@ static void probe_keys(struct reading *reading)
 {
 	bool is_uniform;
 	enum splitters_kind kind =
-		key_probe_sort(&reading->input, reading->config, &is_uniform);
+		key_probe(&reading->input, reading->config, &is_uniform);
 
 	for (unsigned l = 0; l < reading->lane_count; l++)
 		set_keys(&reading->lane[l], kind, is_uniform);
@@ -349,9 +349,9 @@ static void partition_again(struct reading_lane *lane, struct batch *batch,
 static void probe_stream(struct reading_lane *lane, uint64_t record_count)
 {
 	bool is_uniform;
-	enum splitters_kind kind = splitters_probe(
-		&lane->wiring.shape, lane->source->base,
-		MIN(record_count, PROBE_RECORDS), 1, &is_uniform);
+	enum splitters_kind kind =
+		splitters_probe(&lane->wiring.shape, lane->source->base,
+				MIN(record_count, PROBE_RECORDS), &is_uniform);
 
 	set_keys(lane, kind, is_uniform);
 }
