@@ -18,21 +18,6 @@
 #include "sort/sort_setup.h"
 #include "system/topology.h"
 
-/* One of the two ways through a sort: by an entry for each record, or by counts
- * of records of one or two bytes. */
-struct sort_way {
-	/* Cut up the arena, in the order of use, so that what is touched lies
-	 * together; and begin what comes after the bucketing. */
-	void (*lay_out)(struct sorter *sorter,
-			const struct sort_wiring *wiring);
-	/* Each worker. */
-	void (*run)(struct sorter *sorter, unsigned worker);
-	void (*fill_result)(const struct sorter *sorter,
-			    struct sorter_result *result);
-	/* Add how far the output is. */
-	void (*tell)(const struct sorter *sorter, struct format_line *line);
-};
-
 struct sorter {
 	struct arena own; /* of this struct */
 	/* The caller's thread, worker 0, writes these before the others run. */
@@ -47,10 +32,11 @@ struct sorter {
 	struct plan plan;
 	struct arena arena;
 	_Atomic bool *touched; /* the arena's first byte, or NULL */
-	const struct sort_way *way;
 	struct bucketing bucketing;
 	struct orderer orderer;
-	/* Instead of the orderer, of records that are counted. */
+	/* Records of one or two bytes may be counted: then these two are taken
+	 * instead of the orderer. */
+	bool is_counted;
 	struct record_counts counts;
 	struct counted_output counted_output;
 	/* Sampled records and scratch for their key prefixes. */
@@ -71,8 +57,6 @@ struct sorter {
 /* --- plan and memory -------------------------------------------------------
  */
 
-static const struct sort_way by_entries, by_counts;
-
 static struct plan_request request_plan(const struct sorter *sorter)
 {
 	const struct input *input = &sorter->input;
@@ -83,7 +67,7 @@ static struct plan_request request_plan(const struct sorter *sorter)
 		.slot_count = input->slot_count,
 		.input_memory_bytes = input_memory_bytes(input),
 		.worker_count = sorter->pool.worker_count,
-		.is_counted = sorter->way == &by_counts,
+		.is_counted = sorter->is_counted,
 	};
 }
 
@@ -357,6 +341,8 @@ static void forget_input(struct sorter *sorter)
 	}
 }
 
+/* Cut up the arena, in the order of use, so that what is touched lies together;
+ * and begin what comes after the bucketing. */
 static void lay_out_entries(struct sorter *sorter,
 			    const struct sort_wiring *wiring)
 {
@@ -396,33 +382,11 @@ static void run_by_entries(struct sorter *sorter, unsigned worker)
 		forget_input(sorter);
 }
 
-static void tell_entries(const struct sorter *sorter,
-			 struct sorter_result *result)
-{
-	result->dropped_count = orderer_dropped_count(&sorter->orderer);
-	result->checksum = orderer_checksum(&sorter->orderer);
-}
-
-static void answer_entries(const struct sorter *sorter,
-			   struct format_line *line)
-{
-	const struct orderer *orderer = &sorter->orderer;
-
-	progress_add_part(
-		line, "output", atomic_load(&orderer->gathered_chunks),
-		orderer->range.chunk_count, sorter->result->size_bytes);
-}
-
-static const struct sort_way by_entries = { lay_out_entries, run_by_entries,
-					    tell_entries, answer_entries };
-
 /* --- by counts -------------------------------------------------------------
  */
 
-static void lay_out_counts(struct sorter *sorter,
-			   const struct sort_wiring *wiring)
+static void lay_out_counts(struct sorter *sorter)
 {
-	(void)wiring;
 	record_counts_take_memory(&sorter->counts, &sorter->config.shape,
 				  sorter->pool.worker_count, &sorter->arena);
 	sort_setup_slots(&sorter->output, &sorter->plan, &sorter->pool,
@@ -460,41 +424,17 @@ static void run_by_counts(struct sorter *sorter, unsigned worker)
 		counted_output_run(&sorter->counted_output, worker);
 }
 
-static void tell_counts(const struct sorter *sorter,
-			struct sorter_result *result)
-{
-	result->dropped_count =
-		result->record_count - record_counts_whole(&sorter->counts);
-	if (sorter->config.checksum)
-		result->checksum = record_counts_checksum(&sorter->counts);
-}
-
-static void answer_counts(const struct sorter *sorter, struct format_line *line)
-{
-	const struct counted_output *output = &sorter->counted_output;
-
-	progress_add_part(line, "output", atomic_load(&output->next_chunk),
-			  output->range.chunk_count,
-			  sorter->result->size_bytes);
-}
-
-static const struct sort_way by_counts = { lay_out_counts, run_by_counts,
-					   tell_counts, answer_counts };
-
 /* --- opening ---------------------------------------------------------------
  */
 
 /* Counting is no faster where records are fewer than their possible values, and
  * what has been counted is written as a whole. */
-static const struct sort_way *choose_way(const struct sorter_config *config,
-					 uint64_t record_count)
+static bool choose_counting(const struct sorter_config *config,
+			    uint64_t record_count)
 {
 	return record_counts_suit(&config->shape) &&
-			       config->head_records == 0 &&
-			       record_count >= record_counts_items_max(
-						       config->shape.size)
-		       ? &by_counts
-		       : &by_entries;
+	       config->head_records == 0 &&
+	       record_count >= record_counts_items_max(config->shape.size);
 }
 
 static int open_files(struct sorter *sorter, struct failure *failure)
@@ -523,7 +463,10 @@ static int wire(struct sorter *sorter, struct failure *failure)
 	struct bucketing_config config = { .source = &sorter->source };
 
 	sorter->source = input_source(&sorter->input);
-	sorter->way->lay_out(sorter, &wiring);
+	if (sorter->is_counted)
+		lay_out_counts(sorter);
+	else
+		lay_out_entries(sorter, &wiring);
 	config.counts = sorter->counts.tables;
 	bucketing_begin(&sorter->bucketing, &wiring, &config);
 	return sort_trace_add_lanes(&sorter->trace, sorter->pool.worker_count,
@@ -547,7 +490,7 @@ static int open_sort(struct sorter *sorter, struct failure *failure)
 		return error;
 	input_choose(&sorter->input);
 	result->io = sorter->input.mode;
-	sorter->way = choose_way(config, result->record_count);
+	sorter->is_counted = choose_counting(config, result->record_count);
 	reserve_memory(sorter);
 	error = open_files(sorter, failure);
 	if (error == 0)
@@ -588,7 +531,10 @@ static void run_worker(void *context, unsigned worker)
 {
 	struct sorter *sorter = context;
 
-	sorter->way->run(sorter, worker);
+	if (sorter->is_counted)
+		run_by_counts(sorter, worker);
+	else
+		run_by_entries(sorter, worker);
 }
 
 /* An answer_fn: the main thread is worker 0, which writes bucketed_ns. */
@@ -596,13 +542,21 @@ static bool tell(void *context, struct format_line *line)
 {
 	const struct sorter *sorter = context;
 	const struct sorter_result *result = sorter->result;
+	const struct counted_output *counted = &sorter->counted_output;
+	const struct orderer *orderer = &sorter->orderer;
 
 	if (result->bucketed_ns == result->prepared_ns)
 		progress_add_part(line, "input",
 				  atomic_load(&sorter->bucketing.next_record),
 				  result->record_count, result->size_bytes);
+	else if (sorter->is_counted)
+		progress_add_part(
+			line, "output", atomic_load(&counted->next_chunk),
+			counted->range.chunk_count, result->size_bytes);
 	else
-		sorter->way->tell(sorter, line);
+		progress_add_part(
+			line, "output", atomic_load(&orderer->gathered_chunks),
+			orderer->range.chunk_count, result->size_bytes);
 	return true;
 }
 
@@ -645,10 +599,12 @@ static int commit(struct sorter *sorter, struct failure *failure)
 	return error;
 }
 
-static void fill_result(const struct sorter *sorter,
-			struct sorter_result *result)
+static void fill_result(const struct sorter *sorter)
 {
+	const struct record_counts *counts = &sorter->counts;
+	const struct orderer *orderer = &sorter->orderer;
 	const struct arena *arena = &sorter->arena;
+	struct sorter_result *result = sorter->result;
 
 	result->output_direct = sorter->output.direct;
 	result->splitters = sorter->splitters.kind;
@@ -656,7 +612,14 @@ static void fill_result(const struct sorter *sorter,
 	if (sorter->config.counts_nodes && sorter->topology.node_count > 1)
 		sort_setup_fill_nodes(result, &sorter->topology, &sorter->pool,
 				      &arena, 1);
-	sorter->way->fill_result(sorter, result);
+	result->dropped_count =
+		sorter->is_counted
+			? result->record_count - record_counts_whole(counts)
+			: orderer_dropped_count(orderer);
+	if (sorter->config.checksum)
+		result->checksum = sorter->is_counted
+					   ? record_counts_checksum(counts)
+					   : orderer_checksum(orderer);
 	result->written_count =
 		sink_bytes(&sorter->output.sink) / sorter->config.shape.size;
 }
@@ -668,7 +631,7 @@ int sorter_sort(struct sorter *sorter, struct failure *failure)
 	if (error == 0)
 		error = commit(sorter, failure);
 	if (error == 0)
-		fill_result(sorter, sorter->result);
+		fill_result(sorter);
 	return error;
 }
 
