@@ -79,20 +79,6 @@ int sort_trace_write(const struct sort_trace *trace,
 	return 0;
 }
 
-int sort_trace_write_own(const struct sort_trace *trace, uint64_t origin_ns,
-			 struct failure *failure)
-{
-	const struct trace_process process = {
-		.name = "blinksort",
-		.origin_ns = origin_ns,
-		.lanes = trace->lanes,
-		.lane_count = trace->lane_count,
-		.flows = flow_counted(),
-	};
-
-	return sort_trace_write(trace, &process, 1, failure);
-}
-
 void sort_trace_close(struct sort_trace *trace)
 {
 	for (unsigned w = 0; w < trace->lane_count; w++)

@@ -41,10 +41,6 @@ int sort_trace_write(const struct sort_trace *trace,
 		     const struct trace_process *processes,
 		     unsigned process_count, struct failure *failure);
 
-/* The timeline of this process alone. */
-int sort_trace_write_own(const struct sort_trace *trace, uint64_t origin_ns,
-			 struct failure *failure);
-
 /* What was not committed is gone.  Safe on one that was not opened. */
 void sort_trace_close(struct sort_trace *trace);
 

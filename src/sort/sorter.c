@@ -582,6 +582,13 @@ static int run_pool(struct sorter *sorter, struct failure *failure)
 static int commit(struct sorter *sorter, struct failure *failure)
 {
 	struct sort_trace *trace = &sorter->trace;
+	const struct trace_process own = {
+		.name = "blinksort",
+		.origin_ns = sorter->result->begin_ns,
+		.lanes = trace->lanes,
+		.lane_count = trace->lane_count,
+		.flows = flow_counted(),
+	};
 	int error = input_check(&sorter->input, failure);
 
 	sorter->output.header = sorter->input.header;
@@ -589,8 +596,7 @@ static int commit(struct sorter *sorter, struct failure *failure)
 	if (error == 0 && trace->path)
 		error = sink_finish(&sorter->output.sink, failure);
 	if (error == 0 && trace->path)
-		error = sort_trace_write_own(trace, sorter->result->begin_ns,
-					     failure);
+		error = sort_trace_write(trace, &own, 1, failure);
 	if (error == 0)
 		error = output_commit(&sorter->output, sorter->config.sync,
 				      trace->path ? &trace->file : NULL,
