@@ -50,11 +50,6 @@ void bucketing_take_blocks(struct bucketing *bucketing, const struct plan *plan,
 		take(arena, plan->block_count, BUCKETS_BLOCK_ENTRIES * 8);
 }
 
-void bucketing_reset(struct bucketing *bucketing)
-{
-	bucket_pool_reset(&bucketing->pool);
-}
-
 struct arena bucketing_left_memory(const struct bucketing *bucketing)
 {
 	const struct bucket_pool *pool = &bucketing->pool;

@@ -63,9 +63,6 @@ void bucketing_take_lists(struct bucketing *bucketing, const struct plan *plan,
 void bucketing_take_blocks(struct bucketing *bucketing, const struct plan *plan,
 			   struct arena *arena);
 
-/* All blocks are free again, before the records are partitioned once more. */
-void bucketing_reset(struct bucketing *bucketing);
-
 /*
  * Each worker, once for a pass: bring the records in (or, if they are resident,
  * walk over them), and with partition put their entries into buckets.  Records

@@ -80,7 +80,8 @@ static inline uint64_t buckets_blocks_needed(uint64_t record_count,
 	       (uint64_t)writer_count * (bucket_count + BUCKETS_GRANT_BLOCKS);
 }
 
-/* Nothing is taken.  The pool and all its writers are reset together. */
+/* All blocks are free, as before the records are partitioned once more.  The
+ * pool and all its writers are reset together. */
 static inline void bucket_pool_reset(struct bucket_pool *pool)
 {
 	atomic_store_explicit(&pool->taken, 0, memory_order_relaxed);

@@ -256,7 +256,7 @@ static void decide(struct sorter *sorter)
 			return;
 	}
 	draw_sample(sorter);
-	bucketing_reset(&sorter->bucketing);
+	bucket_pool_reset(&sorter->bucketing.pool);
 	sorter->partition_again = true;
 }
 

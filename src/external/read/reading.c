@@ -337,7 +337,7 @@ static void partition_again(struct reading_lane *lane, struct batch *batch,
 	lane->has_sampled = !had_splitters || lane->is_uniform;
 	lane->is_uniform = false;
 	sample_batch(lane, batch);
-	bucketing_reset(&batch->bucketing);
+	bucket_pool_reset(&batch->bucketing.pool);
 	batch_pass(batch, lane->wiring.pool, true, true);
 	batch_count_crowded(batch);
 	if (lane->has_sampled)

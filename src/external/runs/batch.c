@@ -114,7 +114,7 @@ void batch_begin(struct batch *batch, const struct sort_wiring *wiring,
 	own.splitters = &batch->splitters;
 	bucketing_begin(&batch->bucketing, &own, config);
 	if (!config->counts)
-		bucketing_reset(&batch->bucketing);
+		bucket_pool_reset(&batch->bucketing.pool);
 }
 
 struct pass {
