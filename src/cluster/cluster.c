@@ -62,21 +62,11 @@ static void begin_bucketing(struct cluster *cluster)
 	bucketing_begin(&cluster->bucketing, &wiring, &config);
 }
 
-static void pass_worker(void *context, unsigned worker)
-{
-	struct cluster *cluster = context;
-
-	bucketing_pass(&cluster->bucketing, worker, cluster->pass_resident,
-		       cluster->pass_partition);
-}
-
 /* All workers: bring the records in, put them into buckets. */
 static int pass(struct cluster *cluster, bool resident, bool partition)
 {
-	cluster->pass_resident = resident;
-	cluster->pass_partition = partition;
 	cluster->is_passing = true;
-	thread_pool_run(&cluster->pool, pass_worker, cluster);
+	bucketing_pass_all(&cluster->bucketing, resident, partition);
 	cluster->is_passing = false;
 	return first_failure_get(&cluster->first_failure, cluster->failure);
 }

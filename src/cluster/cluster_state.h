@@ -177,10 +177,7 @@ struct cluster {
 	/* Written by cluster.c. */
 	struct plan plan; /* of the lists of our own records */
 	struct splitters splitters;
-	/* What a pass over the input does, from before the other workers begin
-	 * the pass. */
-	bool is_passing; /* over the input */
-	bool pass_resident, pass_partition;
+	bool is_passing; /* a pass over the input is under way */
 	struct first_failure first_failure; /* any worker */
 	struct sort_trace trace;
 	struct bucketing bucketing;

@@ -122,7 +122,7 @@ static bool partition(struct external *external)
 	splitters_init_static(&batch->splitters,
 			      external->reading.lane[0].static_kind,
 			      batch->plan.bucket_count);
-	batch_pass(batch, &external->ordering.pool, true, true);
+	bucketing_pass_all(&batch->bucketing, true, true);
 	batch_count_crowded(batch);
 	return !first_failure_stops(&external->failure);
 }

@@ -340,7 +340,7 @@ int external_fill_piece(void *context, unsigned lane, struct batch *batch)
 	}
 	batch_begin(batch, &external->reading.wiring, &config);
 	sample_piece(external, batch);
-	batch_pass(batch, &external->reading.readers, false, true);
+	bucketing_pass_all(&batch->bucketing, false, true);
 	if (first_failure_stops(&external->failure))
 		return -1;
 	batch_count_crowded(batch);

@@ -231,6 +231,27 @@ void bucketing_pass(struct bucketing *bucketing, unsigned worker, bool resident,
 	stage_unit(clock, STAGE_BUCKET, 0);
 }
 
+struct pass {
+	struct bucketing *bucketing;
+	bool resident, partition;
+};
+
+static void run_pass(void *context, unsigned worker)
+{
+	const struct pass *pass = context;
+
+	bucketing_pass(pass->bucketing, worker, pass->resident,
+		       pass->partition);
+}
+
+void bucketing_pass_all(struct bucketing *bucketing, bool resident,
+			bool partition)
+{
+	struct pass pass = { bucketing, resident, partition };
+
+	thread_pool_run(bucketing->wiring.pool, run_pass, &pass);
+}
+
 struct bucket_set bucketing_set(const struct bucketing *bucketing)
 {
 	return (struct bucket_set){

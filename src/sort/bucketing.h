@@ -72,6 +72,10 @@ void bucketing_take_blocks(struct bucketing *bucketing, const struct plan *plan,
 void bucketing_pass(struct bucketing *bucketing, unsigned worker, bool resident,
 		    bool partition);
 
+/* The driver: such a pass as a job of wiring.pool. */
+void bucketing_pass_all(struct bucketing *bucketing, bool resident,
+			bool partition);
+
 /* All workers have ended a pass that partitions: what it has made. */
 struct bucket_set bucketing_set(const struct bucketing *bucketing);
 

@@ -338,7 +338,7 @@ static void partition_again(struct reading_lane *lane, struct batch *batch,
 	lane->is_uniform = false;
 	sample_batch(lane, batch);
 	bucket_pool_reset(&batch->bucketing.pool);
-	batch_pass(batch, lane->wiring.pool, true, true);
+	bucketing_pass_all(&batch->bucketing, true, true);
 	batch_count_crowded(batch);
 	if (lane->has_sampled)
 		batch_copy_splitters(&lane->splitters, lane->common_key,
@@ -389,12 +389,12 @@ static void bring_in(struct reading *reading, struct reading_lane *lane,
 	bool waits = reading->kind == READING_STREAMS &&
 		     batch->splitters.kind == SPLITTERS_SAMPLED;
 
-	batch_pass(batch, lane->wiring.pool, false, has_splitters && !waits);
+	bucketing_pass_all(&batch->bucketing, false, has_splitters && !waits);
 	if (reading->kind == READING_STREAMS)
 		stream_source_end(&reading->streams);
 	if (has_splitters && waits &&
 	    !first_failure_stops(lane->wiring.failure))
-		batch_pass(batch, lane->wiring.pool, true, true);
+		bucketing_pass_all(&batch->bucketing, true, true);
 }
 
 /* The last batch is known as such: else the other team would empty one for the

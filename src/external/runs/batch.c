@@ -117,27 +117,6 @@ void batch_begin(struct batch *batch, const struct sort_wiring *wiring,
 		bucket_pool_reset(&batch->bucketing.pool);
 }
 
-struct pass {
-	struct bucketing *bucketing;
-	bool resident, partition;
-};
-
-static void run_pass(void *context, unsigned worker)
-{
-	const struct pass *pass = context;
-
-	bucketing_pass(pass->bucketing, worker, pass->resident,
-		       pass->partition);
-}
-
-void batch_pass(struct batch *batch, struct thread_pool *team, bool resident,
-		bool partition)
-{
-	struct pass pass = { &batch->bucketing, resident, partition };
-
-	thread_pool_run(team, run_pass, &pass);
-}
-
 uint64_t batch_count_crowded(struct batch *batch)
 {
 	struct bucket_set set = bucketing_set(&batch->bucketing);

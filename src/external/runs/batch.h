@@ -55,11 +55,6 @@ void batch_lay_out_bare(struct batch *batch, uint64_t capacity);
 void batch_begin(struct batch *batch, const struct sort_wiring *wiring,
 		 const struct bucketing_config *config);
 
-/* The team brings the batch's records in, or, if they are resident, walks over
- * them; and puts their entries into buckets, if they are to be partitioned. */
-void batch_pass(struct batch *batch, struct thread_pool *team, bool resident,
-		bool partition);
-
 /* The reading team has filled the batch: count the records that have entries,
  * and those in buckets that are crowded though their keys differ. */
 uint64_t batch_count_crowded(struct batch *batch);
