@@ -197,8 +197,6 @@ static void set_key_prefix(struct splitters *splitters,
 		low--;
 	splitters->low = low;
 	splitters->shift = (unsigned)__builtin_clzll((high - low) | 1);
-	splitters->clamps_low = splitters->skip > 0 || low > 0;
-	splitters->clamps_high = splitters->skip > 0 || splitters->shift > 0;
 	splitters->rest_bits = 8 * (shape->keys.length - splitters->skip);
 }
 
@@ -236,15 +234,18 @@ void splitters_init_sampled(struct splitters *splitters,
 static bool bucket_is_clamped(const struct splitters *splitters,
 			      uint32_t bucket)
 {
+	/* Keys below all sampled keys may have the prefix 0, and those above
+	 * all the prefix UINT64_MAX. */
+	bool clamps_low = splitters->skip > 0 || splitters->low > 0;
+	bool clamps_high = splitters->skip > 0 || splitters->shift > 0;
 	uint64_t prefix;
 
 	if (bucket % 2 == 0)
-		return (bucket == 0 && splitters->clamps_low) ||
-		       (bucket + 1 == splitters->bucket_count &&
-			splitters->clamps_high);
+		return (bucket == 0 && clamps_low) ||
+		       (bucket + 1 == splitters->bucket_count && clamps_high);
 	prefix = splitters->splitters[bucket / 2];
-	return (prefix == 0 && splitters->clamps_low) ||
-	       (prefix == UINT64_MAX && splitters->clamps_high);
+	return (prefix == 0 && clamps_low) ||
+	       (prefix == UINT64_MAX && clamps_high);
 }
 
 bool splitters_bucket_is_equal(const struct splitters *splitters,

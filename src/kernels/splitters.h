@@ -55,11 +55,8 @@ struct splitters {
 	const struct record_shape *common_shape;
 	/* The words after these bytes, prepared for the records. */
 	struct key_word word, next_word;
-	uint64_t low;	/* smallest sampled word after these bytes */
-	unsigned shift; /* bits by which (word - low) is shifted left */
-	/* Keys below or above all sampled keys may have these prefixes. */
-	bool clamps_low;    /* prefix 0 */
-	bool clamps_high;   /* prefix UINT64_MAX */
+	uint64_t low;	    /* smallest sampled word after these bytes */
+	unsigned shift;	    /* bits by which (word - low) is shifted left */
 	uint32_t rest_bits; /* bits of the key after skip */
 	uint32_t splitter_count;
 	uint64_t splitters[SPLITTERS_MAX]; /* strictly ascending prefixes */
