@@ -89,18 +89,15 @@ void bucket_writer_finish(struct bucket_writer *writer, uint32_t bucket_count)
 
 void bucket_writer_prefetch(const struct bucket_writer *writer, uint32_t bucket)
 {
-	uint32_t left = bucket_writer_count(writer, bucket);
-	uint32_t block_count;
-	const uint32_t *blocks =
-		bucket_writer_blocks(writer, bucket, &block_count);
+	const uint32_t *blocks = bucket_writer_blocks(writer, bucket);
+	uint32_t left = bucket_writer_count(writer, bucket), here;
 
-	for (uint32_t i = 0; i < block_count; i++) {
-		const uint64_t *block = bucket_block(writer->pool, blocks[i]);
-		uint32_t here = MIN(left, BUCKETS_BLOCK_ENTRIES);
+	for (; left > 0; left -= here) {
+		const uint64_t *block = bucket_block(writer->pool, *blocks++);
 
+		here = MIN(left, BUCKETS_BLOCK_ENTRIES);
 		for (uint32_t e = 0; e < here; e += LINE_ENTRIES)
 			__builtin_prefetch(block + e, 0, 2);
-		left -= here;
 	}
 }
 
@@ -109,10 +106,9 @@ void bucket_writer_prefetch(const struct bucket_writer *writer, uint32_t bucket)
 uint32_t bucket_writer_copy_lines(const struct bucket_writer *writer,
 				  uint32_t bucket, uint64_t *target)
 {
+	const uint32_t *blocks = bucket_writer_blocks(writer, bucket);
 	uint32_t count = bucket_writer_count(writer, bucket);
-	uint32_t left = count, block_count;
-	const uint32_t *blocks =
-		bucket_writer_blocks(writer, bucket, &block_count);
+	uint32_t left = count;
 	const uint64_t *block;
 
 	for (; left >= BUCKETS_BLOCK_ENTRIES; left -= BUCKETS_BLOCK_ENTRIES) {
@@ -131,18 +127,15 @@ uint32_t bucket_writer_copy_lines(const struct bucket_writer *writer,
 uint32_t bucket_writer_copy(const struct bucket_writer *writer, uint32_t bucket,
 			    uint64_t *target)
 {
-	uint32_t left = bucket_writer_count(writer, bucket);
-	uint32_t count = left, block_count;
-	const uint32_t *blocks =
-		bucket_writer_blocks(writer, bucket, &block_count);
+	const uint32_t *blocks = bucket_writer_blocks(writer, bucket);
+	uint32_t count = bucket_writer_count(writer, bucket);
+	uint32_t left = count, here;
 
-	for (uint32_t i = 0; i < block_count; i++) {
-		uint32_t here = MIN(left, BUCKETS_BLOCK_ENTRIES);
-
-		memcpy(target, bucket_block(writer->pool, blocks[i]),
+	for (; left > 0; left -= here) {
+		here = MIN(left, BUCKETS_BLOCK_ENTRIES);
+		memcpy(target, bucket_block(writer->pool, *blocks++),
 		       here * sizeof(*target));
 		target += here;
-		left -= here;
 	}
 	return count;
 }

@@ -123,12 +123,10 @@ static inline const uint64_t *bucket_block(const struct bucket_pool *pool,
 
 /* The blocks of the bucket's list, in order. */
 static inline const uint32_t *
-bucket_writer_blocks(const struct bucket_writer *writer, uint32_t bucket,
-		     uint32_t *block_count)
+bucket_writer_blocks(const struct bucket_writer *writer, uint32_t bucket)
 {
 	const struct bucket_list *list = &writer->lists[bucket];
 
-	*block_count = list->block_count;
 	return writer->pool->directory + list->end - list->block_count;
 }
 
