@@ -437,17 +437,6 @@ static bool choose_counting(const struct sorter_config *config,
 	       record_count >= record_counts_items_max(config->shape.size);
 }
 
-static int open_files(struct sorter *sorter, struct failure *failure)
-{
-	int error = sort_setup_outputs(&sorter->output, &sorter->config,
-				       sorter->input.record_count, failure);
-
-	if (error)
-		return error;
-	return sort_trace_open(&sorter->trace, &sorter->output, &sorter->input,
-			       failure);
-}
-
 /* Wire the parts, and give them their memory. */
 static int wire(struct sorter *sorter, struct failure *failure)
 {
@@ -492,7 +481,11 @@ static int open_sort(struct sorter *sorter, struct failure *failure)
 	result->io = sorter->input.mode;
 	sorter->is_counted = choose_counting(config, result->record_count);
 	reserve_memory(sorter);
-	error = open_files(sorter, failure);
+	error = sort_setup_outputs(&sorter->output, config,
+				   result->record_count, failure);
+	if (error == 0)
+		error = sort_trace_open(&sorter->trace, &sorter->output,
+					&sorter->input, failure);
 	if (error == 0)
 		error = find_place(sorter, failure);
 	if (error || result->place == SORT_BEYOND_MEMORY)
