@@ -51,25 +51,16 @@ static uint32_t find_bucket_entries_max(const struct orderer *orderer)
 	return (uint32_t)MIN(PLAN_OVERSIZED_ENTRIES, MAX(1, entries));
 }
 
-static void set_written(struct orderer *orderer)
-{
-	struct record_slice *written = &orderer->config.written;
-	uint32_t size = orderer->wiring.shape.size;
-
-	if (written->bytes == 0)
-		*written = (struct record_slice){ 0, size };
-	orderer->gather = written->bytes == size
-				  ? gather_kernel(orderer->wiring.kernel, size)
-				  : NULL;
-	orderer->sum = checksum_kernel(orderer->wiring.kernel, written->bytes);
-}
-
 void orderer_begin(struct orderer *orderer, const struct sort_wiring *wiring,
 		   const struct orderer_config *config)
 {
 	orderer->wiring = *wiring;
 	orderer->config = *config;
-	set_written(orderer);
+	orderer->gather =
+		config->written.bytes == wiring->shape.size
+			? gather_kernel(wiring->kernel, wiring->shape.size)
+			: NULL;
+	orderer->sum = checksum_kernel(wiring->kernel, config->written.bytes);
 	orderer->tie_break = (struct tie_break){
 		.shape = &orderer->wiring.shape,
 		.records = config->base,

@@ -74,9 +74,8 @@ struct orderer_config {
 	 * workers of a NUMA node begin with a range of their own, which so gets
 	 * its pages from that node. */
 	bool by_node;
-	struct sink *sink; /* NULL if sorts_only */
-	/* What the sink gets of each record; no bytes: all of it. */
-	struct record_slice written;
+	struct sink *sink;	     /* NULL if sorts_only */
+	struct record_slice written; /* what the sink gets of each record */
 	/* The bucket set holds these records of the sink's whole; the records
 	 * before and behind them are brought by other orderers.  If duplicates
 	 * are dropped, record_count is what remains, whatever is said here. */

@@ -360,6 +360,7 @@ struct orderer_config sort_setup_orderer(const struct sorter_config *config,
 		.keeps_last = config->unique == UNIQUE_LAST,
 		.by_node = output->by_node,
 		.sink = &output->sink,
+		.written = { 0, config->shape.size },
 		.record_count = ORDERER_ALL_RECORDS,
 	};
 }

@@ -284,6 +284,7 @@ static void begin(bool is_ready)
 		.is_ready = is_ready,
 		.by_node = random_below(2),
 		.sink = sorts_only ? NULL : &world->sink.sink,
+		.written = { 0, shape.size },
 		.record_count = ORDERER_ALL_RECORDS,
 	};
 
