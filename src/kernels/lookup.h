@@ -16,7 +16,7 @@
 
 /* Keys of a batch: enough to hide the latency of memory when the destinations
  * of the batch are prefetched together, few enough for these to stay in L1. */
-#define LOOKUP_KEYS 32
+#define LOOKUP_KEYS SEARCH_BATCH
 
 /*
  * Sets entries[i] and buckets[i] for LOOKUP_KEYS keys.  Key i has the prefix

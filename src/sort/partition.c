@@ -1,8 +1,6 @@
 /* partition.c - makes entries, and stores each in the list of its bucket */
 #include "sort/partition.h"
 
-_Static_assert(LOOKUP_KEYS == SEARCH_BATCH, "one batch for both");
-
 /* How many records ahead a key is prefetched: the CPU's own prefetching follows
  * one stream of reads, but not while the CPU is busy with places.  64 to 320
  * are as good. */

@@ -49,8 +49,7 @@ uint32_t record_counts_items_max(uint32_t record_size);
 /* The length of a worker's table, which is zeroed at first. */
 uint32_t record_counts_length(uint32_t record_size);
 
-/* What so many workers take of an arena, in so many pieces. */
-#define RECORD_COUNTS_PIECES 2
+/* What so many workers take of an arena. */
 uint64_t record_counts_bytes(uint32_t record_size, unsigned worker_count);
 
 /* The arena's memory is fresh, and so zeroed. */

@@ -44,7 +44,7 @@ static void begin(struct arena *arena, const struct record_shape *shape,
 		  unsigned worker_count)
 {
 	assert_int_equal(
-		arena_map(arena, (RECORD_COUNTS_PIECES + 1) * CACHE_PAIR_BYTES +
+		arena_map(arena, 3 * CACHE_PAIR_BYTES +
 					 record_counts_bytes(shape->size,
 							     worker_count)),
 		0);
