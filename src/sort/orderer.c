@@ -229,18 +229,25 @@ static void sort_some_oversized(struct orderer *orderer, unsigned worker)
 }
 
 /*
- * The worker has no oversized bucket left to sort, or leaves since the run has
- * failed.  The last worker wakes those that wait for all of them.  This is no
- * barrier of the pool: the driver may fail elsewhere and never come here, and
- * then lets the workers go.
+ * A worker's part of the oversized buckets; then it waits for all workers.
+ * False: the run has failed.  The failure may be noted at any moment, so one
+ * worker may see it here while another one, which looked before, waits: a
+ * worker that leaves must be counted, too.  After orderer_stop() the buckets
+ * may not be there.  The last worker wakes the others.  This is no barrier of
+ * the pool: the driver may fail elsewhere and never come here, and then lets
+ * the workers go.
  */
-static void pass(struct orderer *orderer, unsigned worker, bool waits)
+static bool sort_oversized(struct orderer *orderer, unsigned worker)
 {
+	const struct first_failure *failure = orderer->wiring.failure;
 	struct thread_pool *pool = orderer->wiring.pool;
 	_Atomic uint32_t *passed = &orderer->passed_workers;
-	uint32_t count =
-		atomic_fetch_add_explicit(passed, 1, memory_order_acq_rel) + 1;
+	bool waits = !first_failure_stops(failure);
+	uint32_t count;
 
+	if (waits)
+		sort_some_oversized(orderer, worker);
+	count = atomic_fetch_add_explicit(passed, 1, memory_order_acq_rel) + 1;
 	orderer->workers[worker].has_passed = true;
 	if (count == pool->worker_count)
 		thread_pool_set(pool, passed, count);
@@ -248,22 +255,6 @@ static void pass(struct orderer *orderer, unsigned worker, bool waits)
 		thread_pool_wait_while(pool, passed, count);
 		count = atomic_load_explicit(passed, memory_order_acquire);
 	}
-}
-
-/*
- * A worker's part of the oversized buckets.  False: the run has failed.  The
- * failure may be noted at any moment, so one worker may see it here while
- * another one, which looked before, waits for all workers: a worker that leaves
- * must be counted, too.  After orderer_stop() the buckets may not be there.
- */
-static bool sort_oversized(struct orderer *orderer, unsigned worker)
-{
-	const struct first_failure *failure = orderer->wiring.failure;
-	bool stops = first_failure_stops(failure);
-
-	if (!stops)
-		sort_some_oversized(orderer, worker);
-	pass(orderer, worker, !stops);
 	return !first_failure_stops(failure);
 }
 
