@@ -46,26 +46,20 @@ uint64_t sort_setup_header_bytes(const struct sorter_config *config)
 	return config->drops_header ? 0 : config->header_bytes;
 }
 
-static unsigned most_workers(const struct sorter_config *config,
-			     unsigned cpu_count)
-{
-	unsigned most = MAX(1, MIN(cpu_count, THREAD_POOL_WORKERS_MAX));
-
-	return config->threads_max > 0 ? MIN(most, config->threads_max) : most;
-}
-
 unsigned sort_setup_workers(const struct sorter_config *config,
 			    uint64_t record_count, unsigned cpu_count,
 			    const char **source)
 {
-	unsigned allowed = most_workers(config, cpu_count);
+	unsigned allowed = MAX(1, MIN(cpu_count, THREAD_POOL_WORKERS_MAX));
 	uint64_t bytes = record_count * config->shape.size;
-	unsigned useful = plan_workers(bytes, false, allowed);
-	unsigned workers;
+	unsigned useful, workers;
 
 	*source = "--threads";
 	if (config->threads > 0)
 		return config->threads;
+	if (config->threads_max > 0)
+		allowed = MIN(allowed, config->threads_max);
+	useful = plan_workers(bytes, false, allowed);
 	if (plan_workers(bytes, true, allowed) < useful &&
 	    sort_setup_output_memory(config, record_count) > 0)
 		useful = plan_workers(bytes, true, allowed);
