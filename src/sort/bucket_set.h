@@ -2,8 +2,7 @@
  * bucket_set.h - every record's entry, by bucket: what the first half of a sort
  * hands to the second
  *
- * An entry is the top bits of the key's prefix above the record's slot number
- * (buckets.h).  The entries of a bucket lie in n runs, or in the lists of n
+ * The entries (buckets.h) of a bucket lie in n runs, or in the lists of n
  * writers; the runs' slots, and the writers' slots, ascend with n.
  *
  * The driver of the sort makes the struct when the first half knows every
