@@ -54,8 +54,9 @@ static inline bool record_shape_is_benchmark(const struct record_shape *shape)
 
 /* The word at skip, as key_list_word() defines it; fast where the key is plain,
  * or skip is 0. */
-static inline uint64_t record_key_word(const struct record_shape *shape,
-				       const uint8_t *record, uint32_t skip)
+static inline __attribute__((always_inline)) uint64_t
+record_key_word(const struct record_shape *shape, const uint8_t *record,
+		uint32_t skip)
 {
 	const uint8_t *key = record + shape->keys.begin + skip;
 	uint32_t left = shape->keys.length - skip;
