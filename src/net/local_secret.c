@@ -10,7 +10,6 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sodium.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -23,6 +22,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "system/small_file.h"
+#include "system/thread.h"
 
 #define MICROSECOND_NS ((uint64_t)1000)
 /* A rank that finds no listener tries again after another sixteenth of the time
@@ -38,9 +38,6 @@
 /* The server pauses after an error of accept() that passes with time, such as
  * too many open files. */
 #define ACCEPT_PAUSE_NS NS_PER_MS
-/* The server's thread calls a few functions; a sanitizer makes their frames
- * larger. */
-#define STACK_BYTES (256 * KIB)
 /* A rank appends to rank 0's name: "-", its number, "-", sixteen random digits.
  */
 #define RANK_DIGITS 4
@@ -434,25 +431,6 @@ static void *run_server(void *context)
 	return NULL;
 }
 
-/* Block all signals in the new thread: the main thread handles them. */
-static int start_thread(struct local_secret_server *server)
-{
-	pthread_attr_t attributes;
-	sigset_t all, old;
-	int error = pthread_attr_init(&attributes);
-
-	if (error)
-		return -error;
-	pthread_attr_setstacksize(&attributes, STACK_BYTES);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	error = pthread_create(&server->thread, &attributes, run_server,
-			       server);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attributes);
-	return -error;
-}
-
 static void free_server(struct local_secret_server *server)
 {
 	sodium_memzero(server->secret, sizeof(server->secret));
@@ -482,7 +460,7 @@ local_secret_serve(const struct local_secret_job *job,
 	server->served[0] = true;
 	server->unserved = job->rank_count - 1;
 	memcpy(server->secret, secret, LOCAL_SECRET_BYTES);
-	error = start_thread(server);
+	error = thread_start(&server->thread, run_server, server);
 	if (!error)
 		return server;
 	failure_set(failure, EXIT_RESOURCES, "thread", -error, "");

@@ -3,7 +3,6 @@
 
 #include <limits.h>
 #include <linux/futex.h>
-#include <signal.h>
 #include <stddef.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/failure.h"
+#include "system/thread.h"
 #include "system/topology.h"
 
 /* A futex sleep and wake cost 50 us and more in a virtual machine.  Workers
@@ -20,20 +20,6 @@
 /* Times that a waiting thread reads the word between two readings of the clock.
  */
 #define SPINS_PER_CLOCK 64
-
-/* Workers keep small things on the stack: one of the usual 8 MiB would cost its
- * page tables.  Sanitizers need more for their own. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define STACK_BYTES MIB
-#else
-#define STACK_BYTES (256 * KIB)
-#endif
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#undef STACK_BYTES
-#define STACK_BYTES MIB
-#endif
-#endif
 
 /* --- waiting ---------------------------------------------------------------
  */
@@ -176,29 +162,16 @@ static void *worker_main(void *argument)
 	}
 }
 
-/* Start the threads with all signals blocked but those of faults.  0 or -errno;
- * thread_count says how many there are then. */
+/* 0 or -errno; thread_count says how many there are then. */
 static int start_threads(struct thread_pool *pool, bool pins)
 {
-	static const int faults[] = { SIGBUS, SIGSEGV, SIGFPE, SIGILL,
-				      SIGTRAP };
-	pthread_attr_t attributes;
-	sigset_t blocked, old;
-	int error = pthread_attr_init(&attributes);
+	int error = 0;
 
-	if (error)
-		return -error;
-	pthread_attr_setstacksize(&attributes, STACK_BYTES);
-	sigfillset(&blocked);
-	for (size_t i = 0; i < ARRAY_LEN(faults); i++)
-		sigdelset(&blocked, faults[i]);
-	pthread_sigmask(SIG_SETMASK, &blocked, &old);
 	while (pool->thread_count + 1 < pool->worker_count) {
 		struct thread_pool_worker *worker =
 			&pool->workers[pool->thread_count + 1];
 
-		error = pthread_create(&worker->thread, &attributes,
-				       worker_main, worker);
+		error = thread_start(&worker->thread, worker_main, worker);
 		if (error)
 			break;
 		/* The caller binds it.  A new thread that had to do so itself
@@ -208,9 +181,7 @@ static int start_threads(struct thread_pool *pool, bool pins)
 			topology_pin_thread(worker->thread, worker->cpu);
 		pool->thread_count++;
 	}
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attributes);
-	return -error;
+	return error;
 }
 
 /* The caller's CPU is the one that it runs on already; the others' follow from

@@ -7,6 +7,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "system/thread.h"
+
 static void *run(void *argument)
 {
 	struct udp_thread *thread = argument;
@@ -17,10 +19,10 @@ static void *run(void *argument)
 
 int udp_thread_start(struct udp_thread *thread)
 {
-	int error = pthread_create(&thread->thread, NULL, run, thread);
+	int error = thread_start(&thread->thread, run, thread);
 
 	thread->runs = error == 0;
-	return -error;
+	return error;
 }
 
 void udp_thread_join(struct udp_thread *thread)
