@@ -48,7 +48,7 @@ static inline void trace_end(struct trace_lane *lane, uint64_t begin_ns,
 {
 	if (!lane->spans)
 		return;
-	if (lane->count == lane->capacity) {
+	if (lane->count >= lane->capacity) {
 		lane->lost++;
 		return;
 	}

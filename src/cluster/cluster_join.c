@@ -474,7 +474,9 @@ int cluster_join(struct cluster *cluster)
 		error = map_input(cluster);
 	if (error == 0)
 		error = sort_trace_add_lanes(
-			&cluster->trace, cluster->pool.worker_count,
+			&cluster->trace,
+			cluster->pool.worker_count +
+				(cluster->result->thread_count > 1),
 			SORT_TRACE_SPANS, cluster->failure);
 	cluster->result->sort.prepared_ns = clock_now_ns();
 	return error;

@@ -597,8 +597,8 @@ static uint8_t *place(void *context, unsigned node, uint64_t offset,
 	uint64_t before = source->head_bytes + source->table_bytes;
 
 	if (cluster->receive.discards) {
-		*room = sizeof(cluster->receive.discard_buffer);
-		return cluster->receive.discard_buffer;
+		*room = SIZE_MAX;
+		return NULL;
 	}
 	if (offset < before) {
 		*room = before - offset;
@@ -650,12 +650,21 @@ static const char *take_buckets(struct cluster *cluster, unsigned node,
 	return NULL;
 }
 
+/* What arrives has a lane of its own if other threads receive it: they may do
+ * so while this one orders. */
+static struct trace_lane *arrival_lane(struct cluster *cluster)
+{
+	return &cluster->trace.lanes[cluster->result->thread_count > 1
+					     ? cluster->pool.worker_count
+					     : 0];
+}
+
 static void arrived(void *context, unsigned node, uint64_t prefix_bytes,
 		    bool whole)
 {
 	struct cluster *cluster = context;
 	struct cluster_source *source = &cluster->receive.sources[node];
-	struct trace_lane *lane = &cluster->trace.lanes[0];
+	struct trace_lane *lane = arrival_lane(cluster);
 	const char *lie;
 	uint64_t begin_ns;
 
@@ -799,5 +808,7 @@ int cluster_exchange(struct cluster *cluster)
 	if (error == 0 && !cluster->receive.discards && drops_duplicates)
 		error = order_without_duplicates(cluster);
 	cluster_add_ns(cluster, CLUSTER_ORDER_NS, &begin_ns);
+	if (error)
+		exchange_settle(cluster->exchange);
 	return error;
 }

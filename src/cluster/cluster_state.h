@@ -122,8 +122,6 @@ struct cluster_receive {
 	/* Static shares were too unequal: what arrives is thrown away. */
 	bool discards;
 	bool orders; /* the workers have been told to order */
-	/* Larger than any datagram, so that each has room in it. */
-	uint8_t discard_buffer[64 * KIB];
 
 	/* Written by cluster_join.c: [rank], of the cluster's memory. */
 	struct cluster_source *sources;

@@ -221,17 +221,17 @@ static void end_wait(struct exchange *exchange)
 		exchange->transport->end_wait(exchange);
 }
 
-static void settle(struct exchange *exchange)
+void exchange_settle(struct exchange *exchange)
 {
 	if (exchange->transport->settle)
 		exchange->transport->settle(exchange);
 }
 
-/* The caller may then free what the collective's functions use. */
-static int give_failure(struct exchange *exchange, struct failure *failure)
+static int settle_after(struct exchange *exchange, int error)
 {
-	settle(exchange);
-	return exchange_give_failure(exchange, failure);
+	if (error)
+		exchange_settle(exchange);
+	return error;
 }
 
 static bool compute(struct exchange *exchange)
@@ -252,7 +252,7 @@ static int step(struct exchange *exchange, struct failure *failure)
 	bool any = advance(exchange, &until_ns);
 
 	if (exchange->failed.any)
-		return give_failure(exchange, failure);
+		return exchange_give_failure(exchange, failure);
 	if (any || compute(exchange))
 		end_wait(exchange);
 	else
@@ -284,7 +284,9 @@ int exchange_serve(struct exchange *exchange, struct failure *failure)
 	while (steps-- > 0 && advance(exchange, &until_ns) &&
 	       !exchange->failed.any)
 		;
-	return exchange->failed.any ? give_failure(exchange, failure) : 0;
+	if (!exchange->failed.any)
+		return 0;
+	return settle_after(exchange, exchange_give_failure(exchange, failure));
 }
 
 static unsigned member(const struct exchange_collective *collective, unsigned i)
@@ -359,7 +361,7 @@ static int begin(struct exchange *exchange,
 				   "more than %d messages to all ranks",
 				   EXCHANGE_COLLECTIVES_MAX);
 	/* They may tell ranks that are behind where this one stands. */
-	settle(exchange);
+	exchange_settle(exchange);
 	exchange->collective = collective;
 	exchange->epoch++;
 	exchange->is_prepared = false;
@@ -391,7 +393,7 @@ static int finish(struct exchange *exchange, struct failure *failure)
 	int error = go_on_until(exchange, all_are_through, failure);
 
 	/* What is being sent again may be on its way out. */
-	settle(exchange);
+	exchange_settle(exchange);
 	exchange->collective = NULL;
 	return error;
 }
@@ -475,6 +477,7 @@ void exchange_announce_delay(struct exchange *exchange, uint32_t delay_ms)
 void exchange_fail(struct exchange *exchange, const struct failure *failure)
 {
 	exchange_note_own_failure(exchange, failure);
+	exchange_settle(exchange);
 	exchange->transport->tell_failure(exchange);
 }
 
@@ -531,7 +534,8 @@ int exchange_begin(struct exchange *exchange,
 		   struct failure *failure)
 {
 	assert(collective->length);
-	return exchange->ops->begin(exchange, collective, failure);
+	return settle_after(
+		exchange, exchange->ops->begin(exchange, collective, failure));
 }
 
 uint64_t exchange_bytes(const struct exchange *exchange, unsigned source,
@@ -548,12 +552,13 @@ bool exchange_knows_all(const struct exchange *exchange)
 
 int exchange_receive(struct exchange *exchange, struct failure *failure)
 {
-	return exchange->ops->receive(exchange, failure);
+	return settle_after(exchange,
+			    exchange->ops->receive(exchange, failure));
 }
 
 int exchange_finish(struct exchange *exchange, struct failure *failure)
 {
-	return exchange->ops->finish(exchange, failure);
+	return settle_after(exchange, exchange->ops->finish(exchange, failure));
 }
 
 void exchange_share_cpu(struct exchange *exchange)

@@ -18,13 +18,14 @@
  * messages: exchange_state.h.
  *
  * One thread of a rank calls these functions, always the same one, and nothing
- * happens while none of them runs.  Meanwhile other threads of a transport may
- * move bytes, and call the functions of the collective: one of these at a time,
- * but for read() and idle().  A rank that computes for long therefore
- * calls exchange_serve() now and then: other ranks may wait for an answer.  A
- * rank that is silent for the deadline is given up, and the run ends on all
- * ranks with a failure that names it.  So is, over UDP, one that answers but
- * neither delivers what it has sent nor takes what was sent to it.
+ * happens while none of them runs, but that a message may be on its way out.
+ * Meanwhile other threads of a transport may move bytes, and call the functions
+ * of the collective: one of these at a time, but for read() and idle().  A rank
+ * that computes for long therefore calls exchange_serve() now and then: other
+ * ranks may wait for an answer.  A rank that is silent for the deadline is
+ * given up, and the run ends on all ranks with a failure that names it.  So is,
+ * over UDP, one that answers but neither delivers what it has sent nor takes
+ * what was sent to it.
  */
 #ifndef EXCHANGE_H
 #define EXCHANGE_H
@@ -158,7 +159,7 @@ struct exchange_collective {
 	int (*prepare)(void *context, const uint64_t *receive_bytes,
 		       struct failure *failure);
 	/* The address for the message's bytes from offset on; *room is how many
-	 * of them (>= 1) fit there. */
+	 * of them (>= 1) fit there.  NULL: they are to be thrown away. */
 	uint8_t *(*place)(void *context, unsigned node, uint64_t offset,
 			  size_t *room);
 	/* Or NULL.  The message has arrived up to prefix_bytes without a gap.
@@ -208,6 +209,12 @@ int exchange_receive(struct exchange *exchange, struct failure *failure);
 
 /* Answer other ranks, and send what they have asked for, without waiting. */
 int exchange_serve(struct exchange *exchange, struct failure *failure);
+
+/* No other thread uses what the collective points to, until this one calls a
+ * function of the exchange again: where the collective cannot go on to
+ * exchange_finish(), before that memory ends.  A function that returns an error
+ * has done so. */
+void exchange_settle(struct exchange *exchange);
 
 /* Go on until all other ranks have all of this rank's messages, too. */
 int exchange_finish(struct exchange *exchange, struct failure *failure);

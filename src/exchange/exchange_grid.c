@@ -420,7 +420,8 @@ static int deliver(struct exchange_grid *grid, unsigned source,
 						   at, &room);
 
 		room = MIN(MIN(room, UNSERVED_BYTES_MAX), byte_count - at);
-		memcpy(place, grid->received_bytes[source] + at, room);
+		if (place)
+			memcpy(place, grid->received_bytes[source] + at, room);
 		at += room;
 		pass_on(collective, source, at, at == byte_count);
 		grid->unserved_bytes += room;

@@ -51,7 +51,8 @@ struct exchange_transport {
 	/* Tell node, or EXCHANGE_ALL. */
 	void (*tell)(struct exchange *exchange, unsigned node,
 		     enum exchange_news news);
-	/* Take all STATUS that has come.  True if there was any. */
+	/* Take all STATUS that has come to the caller's thread.  True if there
+	 * was any. */
 	bool (*hear)(struct exchange *exchange, uint64_t now_ns);
 
 	/* --- DATA --- */
@@ -64,8 +65,8 @@ struct exchange_transport {
 	/* Or NULL.  Messages can come: tell those of the ring that wait for it.
 	 */
 	void (*ready)(struct exchange *exchange);
-	/* Move what can be moved now.  True if anything was; else *until_ns may
-	 * be lowered to when to come again. */
+	/* Move what this thread can move now.  True if anything was; else
+	 * *until_ns may be lowered to when to come again. */
 	bool (*move)(struct exchange *exchange, uint64_t now_ns,
 		     uint64_t *until_ns);
 	/* Is there something of the collective, beside the lengths, that only
@@ -84,8 +85,8 @@ struct exchange_transport {
 	void (*wait)(struct exchange *exchange, uint64_t until_ns);
 	/* Or NULL.  There is something to do after a wait. */
 	void (*end_wait)(struct exchange *exchange);
-	/* Or NULL: no thread but the caller's moves anything.  From now on, and
-	 * until the next collective, none touches the collective's memory. */
+	/* exchange_settle().  Or NULL: no thread but the caller's moves
+	 * anything. */
 	void (*settle)(struct exchange *exchange);
 	/* Or NULL: just call it.  Let the collective's idle() compute. */
 	bool (*compute)(struct exchange *exchange);

@@ -28,7 +28,8 @@
  *      orderer_sort_oversized(), orderer_try()     that one
  *
  * The thread that does all of it but orderer_run() is the driver.  The
- * functions belong to that thread unless they say otherwise.
+ * functions belong to that thread unless they say otherwise; what arrives may
+ * be told by others, one at a time (orderer_set_ready(), orderer_add_up()).
  */
 #ifndef ORDERER_H
 #define ORDERER_H

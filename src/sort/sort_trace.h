@@ -15,11 +15,14 @@
 #define SORT_TRACE_SPANS 4096
 #define SORT_TRACE_SPANS_MAX ((uint32_t)1 << 18)
 
+/* Of the workers, and then of what other threads receive. */
+#define SORT_TRACE_LANES_MAX (THREAD_POOL_WORKERS_MAX + 1)
+
 struct sort_trace {
 	const char *path;    /* borrowed; NULL: nothing is traced */
 	struct outfile file; /* not open: another process writes the trace */
 	unsigned lane_count;
-	struct trace_lane lanes[THREAD_POOL_WORKERS_MAX]; /* of the workers */
+	struct trace_lane lanes[SORT_TRACE_LANES_MAX];
 };
 
 /* Nothing is open.  path may be NULL. */

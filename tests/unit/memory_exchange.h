@@ -270,7 +270,8 @@ static void memory_copy_out(const struct exchange_collective *collective,
 			collective->place(collective->context, from, at, &room);
 		size_t bytes = MIN(room, end - at);
 
-		memcpy(target, message->bytes + at, bytes);
+		if (target)
+			memcpy(target, message->bytes + at, bytes);
 		at += bytes;
 	}
 }

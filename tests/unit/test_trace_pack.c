@@ -9,11 +9,11 @@
 #include <string.h>
 
 #include "cluster/collective/trace_pack.h"
-#include "system/thread_pool.h"
+#include "sort/sort_trace.h"
 
 #define LANES 3
 /* The head, and a lane more than there can be, all empty. */
-#define MANY_BYTES (8 + 8 * (THREAD_POOL_WORKERS_MAX + 1))
+#define MANY_BYTES (8 + 8 * (SORT_TRACE_LANES_MAX + 1))
 
 static struct trace_lane lanes[LANES];
 static struct flow_bins flows = { .width_ns = 1234, .first = 5678 }, flows_back;
@@ -132,10 +132,10 @@ static void trace_unpack__refuses_counts_that_cannot_be(void **state)
 	assert_int_equal(unpack(bytes, sizeof(bytes)), 1);
 	/* A writer divides by it. */
 	assert_int_equal(flows_back.width_ns, 1);
-	store_le64(many, THREAD_POOL_WORKERS_MAX);
+	store_le64(many, SORT_TRACE_LANES_MAX);
 	assert_int_equal(unpack(many, sizeof(many) - 8),
-			 THREAD_POOL_WORKERS_MAX);
-	store_le64(many, THREAD_POOL_WORKERS_MAX + 1);
+			 SORT_TRACE_LANES_MAX);
+	store_le64(many, SORT_TRACE_LANES_MAX + 1);
 	assert_int_equal(unpack(many, sizeof(many)), -EINVAL);
 }
 

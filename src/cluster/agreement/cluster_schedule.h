@@ -43,8 +43,8 @@ enum exchange_schedule cluster_schedule_first(const struct cluster_schedule *,
  * columns. Auto is what exchange_model_schedule() says of the mean message,
  * between machines and in memory; else as at first.  MPI has no all-at-once,
  * and gets rounds instead; ranks of several threads get all-at-once for them.
- *  Returns 0, or -EINVAL with *failure filled: ranks
- * or messages do not suit the grid that is wanted.
+ * Returns 0, or -EINVAL with *failure filled: ranks or messages do not suit the
+ * grid that is wanted.
  */
 int cluster_schedule_choose(struct cluster_schedule *choice,
 			    const struct cluster_schedule *wish,

@@ -74,7 +74,7 @@ int cluster_trace_write(const struct sort_trace *trace, const struct rank *rank,
 	struct cluster_allgather gather = {
 		.rank = rank,
 		/* All ranks have as many lanes and spans at most. */
-		.bytes_max = trace_pack_bytes_max(THREAD_POOL_WORKERS_MAX,
+		.bytes_max = trace_pack_bytes_max(SORT_TRACE_LANES_MAX,
 						  SORT_TRACE_SPANS),
 		.to_first_only = true,
 	};

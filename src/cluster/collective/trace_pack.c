@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
-#include "system/thread_pool.h"
+#include "sort/sort_trace.h"
 
 #define HEAD_BYTES 8 /* one for the document, and one for each lane */
 #define SPAN_BYTES (16 + TRACE_PACK_LABEL_BYTES)
@@ -113,7 +113,7 @@ int trace_unpack(uint8_t *bytes, size_t byte_count, struct trace_lane **lanes,
 	byte_count -= TRACE_PACK_FLOWS_BYTES;
 	unpack_flows(bytes + byte_count, flows);
 	lane_count = load_le64(bytes);
-	if (lane_count > THREAD_POOL_WORKERS_MAX)
+	if (lane_count > SORT_TRACE_LANES_MAX)
 		return -EINVAL;
 	*lanes = aligned_alloc(CACHE_PAIR_BYTES,
 			       (lane_count + 1) * sizeof(**lanes));

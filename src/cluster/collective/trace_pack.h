@@ -33,7 +33,7 @@ void trace_pack(const struct trace_lane *lanes, unsigned lane_count,
  * outlive them.  Returns the number of lanes, and in *lanes an array for
  * trace_unpack_free(); -EINVAL if the bytes are not a packed trace; or -ENOMEM.
  * The bytes come from a peer and are not trusted: there are at most
- * THREAD_POOL_WORKERS_MAX lanes, and no more spans than the bytes can fill.
+ * SORT_TRACE_LANES_MAX lanes, and no more spans than the bytes can fill.
  * Times are taken as they are, but for a width of 0, and labels end within
  * their 16 bytes.
  */

@@ -298,6 +298,8 @@ static int exchange_wave(struct keeping *keep)
 	stage_unit(&runs->self->clock, STAGE_EXCHANGE,
 		   pass->sent_bytes + pass->received_bytes - before);
 	cluster_progress_tell(runs->progress, clock_now_ns());
+	if (error)
+		exchange_settle(runs->exchange);
 	return error;
 }
 

@@ -84,31 +84,14 @@ static bool need_buffer(struct mpi *x, struct mpi_chunk *chunk)
 /* --- to us ------------------------------------------------------------------
  */
 
-/* MPI must not be given the same memory twice at a time, and a collective that
- * discards what arrives has one place for all. */
-static bool is_in_use(const struct mpi *x, const uint8_t *target,
-		      size_t byte_count)
-{
-	for (unsigned i = 0; i < x->in_count; i++) {
-		const struct mpi_chunk *other =
-			&x->chunks[(x->in_first + i) % x->window];
-
-		if (target < other->target + other->byte_count &&
-		    other->target < target + byte_count)
-			return true;
-	}
-	return false;
-}
-
-/* Straight to its place, unless that is in two parts or in use. */
+/* Straight to its place, unless that is in two parts or nowhere. */
 static bool choose_target(struct mpi *x, struct mpi_chunk *chunk)
 {
 	size_t room;
 
 	chunk->target = x->base.collective->place(
 		x->base.collective->context, chunk->node, chunk->offset, &room);
-	if (room >= chunk->byte_count &&
-	    !is_in_use(x, chunk->target, chunk->byte_count))
+	if (chunk->target && room >= chunk->byte_count)
 		return true;
 	if (!need_buffer(x, chunk))
 		return false;
@@ -158,7 +141,8 @@ static void copy_to_places(struct mpi *x, const struct mpi_chunk *chunk)
 			chunk->offset + done, &room);
 
 		room = MIN(room, chunk->byte_count - done);
-		memcpy(place, chunk->buffer + done, room);
+		if (place)
+			memcpy(place, chunk->buffer + done, room);
 		done += room;
 	}
 }

@@ -200,7 +200,7 @@ static uint64_t poll_until(struct udp_mover *mover, uint64_t begin_ns,
 			   uint64_t until_ns)
 {
 	struct udp *x = mover->x;
-	bool is_first = mover == x->movers;
+	const struct udp_page *page = mover == x->movers ? x->page : NULL;
 	struct pollfd fds[] = {
 		{ .fd = mover->control.fd, .events = POLLIN },
 		/* What comes before we are prepared stays in the socket. */
@@ -219,7 +219,7 @@ static uint64_t poll_until(struct udp_mover *mover, uint64_t begin_ns,
 	       now_ns < until_ns) {
 		ready = ppoll(fds, ARRAY_LEN(fds), &none, NULL);
 		now_ns = clock_now_ns();
-		ready |= is_first && x->page && udp_page_is_dirty(x->page);
+		ready |= page && udp_page_is_dirty(page);
 	}
 	if (ready == 0 && now_ns < until_ns) {
 		timeout.tv_sec = (time_t)((until_ns - now_ns) / NS_PER_S);
@@ -257,18 +257,19 @@ static void work(void *argument)
 	udp_mover_get_up(mover);
 	while (!x->movers_end) {
 		uint64_t now_ns = clock_now_ns(), until_ns = UINT64_MAX;
-		bool had_left = x->base.in_left > 0, heard, moved;
+		bool heard, moved;
 
 		udp_mover_begin_step(mover);
 		heard = udp_status_receive(mover);
+		/* What others tell is the rank's own thread's. */
+		if (heard)
+			udp_mover_wake(x->movers);
 		if (mover->announces) {
 			mover->announces = false;
 			udp_status_announce(mover);
 		}
 		moved = udp_may_move(x) && move_by(mover, now_ns, &until_ns);
-		/* It waits for the last message, and for what others tell. */
-		if (heard || (had_left && x->base.in_left == 0) ||
-		    x->base.failed.any)
+		if (x->base.failed.any)
 			udp_mover_wake(x->movers);
 		if (!heard && !moved)
 			poll_until(mover, now_ns, until_ns);

@@ -54,17 +54,17 @@ static void give_state(struct udp *x)
 		udp_lock_give(&x->lock);
 }
 
-void udp_mover_begin_copy(struct udp *x)
+void udp_mover_lend_state(struct udp *x)
 {
-	x->copying_count++;
+	x->lent_count++;
 	give_state(x);
 }
 
-void udp_mover_end_copy(struct udp *x)
+void udp_mover_retake_state(struct udp *x)
 {
 	take_state(x);
-	x->copying_count--;
-	if (x->awaits_copies && x->copying_count == 0)
+	x->lent_count--;
+	if (x->awaits_lent && x->lent_count == 0)
 		udp_mover_wake(x->movers);
 }
 
@@ -109,8 +109,10 @@ void udp_mover_settle(struct exchange *exchange)
 {
 	struct udp *x = udp_of(exchange);
 
-	x->awaits_copies = true;
-	while (x->copying_count > 0) {
+	if (x->lent_count == 0)
+		return;
+	x->awaits_lent = true;
+	while (x->lent_count > 0) {
 		struct pollfd fd = { .fd = x->movers[0].waker,
 				     .events = POLLIN };
 
@@ -119,8 +121,8 @@ void udp_mover_settle(struct exchange *exchange)
 		ppoll(&fd, 1, NULL, NULL);
 		udp_mover_get_up(x->movers);
 	}
-	x->movers[0].is_wanted = x->mover_count > 1;
-	x->awaits_copies = false;
+	x->awaits_lent = false;
+	udp_mover_wake_all(x);
 }
 
 bool udp_mover_compute(struct exchange *exchange)
@@ -152,10 +154,12 @@ int udp_mover_open(struct udp *x)
 		struct udp_mover *mover = &x->movers[i];
 
 		mover->x = x;
-		mover->control.fd = mover->data.fd = -1;
-		mover->waker = count > 1 ? udp_waker_open() : -1;
-		if (count > 1 && mover->waker < 0)
-			return mover->waker;
+		mover->control.fd = mover->data.fd = mover->waker = -1;
+	}
+	for (unsigned i = 0; i < count && count > 1; i++) {
+		x->movers[i].waker = udp_waker_open();
+		if (x->movers[i].waker < 0)
+			return x->movers[i].waker;
 	}
 	return 0;
 }

@@ -99,6 +99,9 @@ static bool add_place(struct udp *x, struct udp_receive_batch *r,
 
 		if (++pieces == UDP_SEGMENT_PARTS)
 			return false;
+		/* Each segment by itself, for its CRC-32C. */
+		if (!bytes)
+			bytes = r->discarded + (offset - r->first.offset);
 		room = MIN(room, byte_count);
 		add_part(r, bytes, room);
 		offset += room;
@@ -223,6 +226,9 @@ static void pass_on(struct udp *x, unsigned node, uint64_t prefix)
 		return;
 	exchange_pass_on(&x->base, node,
 			 arrivals_prefix_bytes(&peer->in.arrivals), whole);
+	/* The rank's own thread waits for the last message, and computes. */
+	if (x->base.in_left == 0 || x->base.collective->idle)
+		udp_mover_wake(x->movers);
 	if (whole && !udp_send_will_tell(x, node))
 		udp_status_send(x, node, 0);
 }
@@ -236,11 +242,11 @@ static bool take(struct udp_mover *mover)
 	uint32_t epoch = x->base.epoch;
 	ssize_t taken;
 
-	udp_mover_begin_copy(x);
+	udp_mover_lend_state(x);
 	taken = datagram_take(&mover->data, r->parts, r->part_count);
 	if (taken >= 0)
 		check(x, r);
-	udp_mover_end_copy(x);
+	udp_mover_retake_state(x);
 	return taken >= 0 && x->base.epoch == epoch && udp_may_move(x);
 }
 
@@ -346,7 +352,7 @@ bool udp_receive_some(struct udp_mover *mover, uint64_t now_ns)
 	unsigned batches = 0;
 
 	while (batches < BATCHES_AT_ONCE && udp_may_move(x) &&
-	       receive_batch(mover, now_ns) != 0)
+	       !x->awaits_lent && receive_batch(mover, now_ns) != 0)
 		batches++;
 	if (batches == 0)
 		return false;

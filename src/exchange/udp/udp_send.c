@@ -383,7 +383,7 @@ static int send_batch(struct udp_mover *mover)
 	int sent;
 
 	batch->is_leaving = true;
-	udp_mover_begin_copy(x);
+	udp_mover_lend_state(x);
 	if (!batch->is_made)
 		make_batch(x, batch);
 	for (unsigned i = batch->segments_sent; i < batch->segment_count; i++) {
@@ -400,7 +400,7 @@ static int send_batch(struct udp_mover *mover)
 	sent = datagram_send(&mover->data, &to, parts, part_count,
 			     UDP_DATA_HEADER_BYTES + peer->segment_bytes,
 			     total_bytes);
-	udp_mover_end_copy(x);
+	udp_mover_retake_state(x);
 	batch->is_leaving = false;
 	if (sent > 0)
 		batch->segments_sent += (unsigned)sent;
@@ -417,7 +417,7 @@ bool udp_send_some(struct udp_mover *mover, uint64_t now_ns)
 
 	mover->blocked = false;
 	/* Between collectives all ranks have all messages. */
-	if (!x->base.collective || !udp_may_move(x) ||
+	if (!x->base.collective || !udp_may_move(x) || x->awaits_lent ||
 	    (!batch->active && !fill_next(mover, now_ns)))
 		return false;
 	begin_ns = lane ? trace_begin(lane) : 0;

@@ -225,10 +225,10 @@ struct udp {
 	/* Written by udp_mover.c. */
 	struct udp_mover *movers; /* [mover_count]; owned */
 	unsigned mover_count;
-	pthread_mutex_t lock;	/* for this struct, if movers are several */
-	bool is_taken;		/* the rank's own thread began by taking it */
-	unsigned copying_count; /* movers that have given it to move bytes */
-	bool awaits_copies;	/* the rank's own thread: until there is none */
+	pthread_mutex_t lock; /* for this struct, if movers are several */
+	bool is_taken;	      /* the rank's own thread began by taking it */
+	unsigned lent_count;  /* movers that have lent it, and come for it */
+	bool awaits_lent;     /* the rank's own thread waits until none has */
 	bool movers_end;
 	/* Written by udp.c. */
 	bool keeps_state; /* also while a STATUS is sent */
@@ -349,10 +349,11 @@ struct udp_mover *udp_mover_to(const struct udp *x, unsigned node);
 /* Bytes of our message to the node that it may have: also those that a mover
  * sends right now. */
 uint64_t udp_mover_sent_bytes(const struct udp *x, unsigned node);
-/* Give the state away while bytes are copied, and take it again: the epoch may
- * be another one then, and there may be a failure. */
-void udp_mover_begin_copy(struct udp *x);
-void udp_mover_end_copy(struct udp *x);
+/* Lend the state to other threads while bytes are copied, or a datagram is sent
+ * or taken, and take it again: the epoch may be another one then, and there may
+ * be a failure. */
+void udp_mover_lend_state(struct udp *x);
+void udp_mover_retake_state(struct udp *x);
 /* It begins to look for what there is to do. */
 void udp_mover_begin_step(struct udp_mover *mover);
 /* Give it away for a sleep, and take it again.  False: the mover must not

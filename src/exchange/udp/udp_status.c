@@ -218,10 +218,10 @@ static void send_datagram(struct udp *x, unsigned node, const uint8_t *datagram,
 
 		x->base.counters.status_datagrams++;
 		if (!x->keeps_state)
-			udp_mover_begin_copy(x);
+			udp_mover_lend_state(x);
 		datagram_send(socket, &to, &part, 1, byte_count, byte_count);
 		if (!x->keeps_state)
-			udp_mover_end_copy(x);
+			udp_mover_retake_state(x);
 	}
 }
 
@@ -709,10 +709,10 @@ static bool take_datagram(struct udp_mover *mover, uint8_t *datagram,
 {
 	bool any;
 
-	udp_mover_begin_copy(mover->x);
+	udp_mover_lend_state(mover->x);
 	any = datagram_receive(&mover->control, datagram,
 			       UDP_STATUS_BYTES_MAX + 1, head) > 0;
-	udp_mover_end_copy(mover->x);
+	udp_mover_retake_state(mover->x);
 	return any;
 }
 
@@ -723,7 +723,8 @@ static bool receive_datagrams(struct udp_mover *mover)
 	struct datagram_head head;
 	unsigned count = 0, max = TAKEN_PER_RANK * udp_node_count(x);
 
-	while (count < max && take_datagram(mover, datagram, &head)) {
+	while (count < max && !x->awaits_lent &&
+	       take_datagram(mover, datagram, &head)) {
 		struct udp_wire_status status;
 
 		count++;
