@@ -82,8 +82,9 @@ struct external_ordering {
 	_Atomic uint64_t spilled_records; /* in whole batches, for the meter */
 	uint64_t dropped_count;
 	unsigned __int128 checksum;
-	/* The last key so far, in lane 0's memory for one, if duplicates are
-	 * dropped from pieces of which several may have a key; else NULL. */
+	/* The last key so far, in lane 0's memory for one.  NULL: there is none
+	 * yet; or none is needed, since no duplicates are dropped from pieces
+	 * of which several may have a key. */
 	const uint8_t *last_key;
 };
 

@@ -50,7 +50,8 @@ static void share(const struct source *source, unsigned worker,
 /* --- reading past the page cache --------------------------------------------
  *
  * QUEUE_DEPTH reads of QUEUE_PIECE_BYTES are always under way, each straight
- * into the place where its bytes belong.  A page that holds records of two
+ * into the place where its bytes belong; or one longer one, where the kernel
+ * has no io_uring for us.  A page that holds records of two
  * shares, as some do behind a header, comes through the page cache: each worker
  * reads its own bytes of it.
  */
@@ -111,11 +112,13 @@ static uint64_t piece_bytes(const struct input_queue *queue, uint64_t end,
 	const struct input_file *file = &queue->input->files[queue->file];
 	uint64_t whole_end =
 		end == file->size_bytes ? end : ROUND_DOWN(end, PAGE_BYTES);
+	/* Without a ring each piece is a plain read. */
+	uint64_t most = queue->ahead.has_ring ? QUEUE_PIECE_BYTES : READ_BYTES;
 
 	*is_whole =
 		queue->offset % PAGE_BYTES == 0 && queue->offset < whole_end;
 	if (*is_whole)
-		return MIN(whole_end - queue->offset, QUEUE_PIECE_BYTES);
+		return MIN(whole_end - queue->offset, most);
 	return MIN(end, ROUND_DOWN(queue->offset, PAGE_BYTES) + PAGE_BYTES) -
 	       queue->offset;
 }
@@ -164,7 +167,7 @@ static struct input_queue *make_queue(const struct input_reader *reader)
 			? begin_of_records(input)
 			: input_offset(input, file, reader->next_record);
 	read_ahead_init(&queue->ahead, QUEUE_DEPTH, NULL,
-			QUEUE_PIECE_BYTES + 2 * PAGE_BYTES, next_piece, queue);
+			READ_BYTES + 2 * PAGE_BYTES, next_piece, queue);
 	return queue;
 }
 

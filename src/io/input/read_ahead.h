@@ -64,7 +64,7 @@ struct read_ahead {
 	struct stage_queue queue;
 	struct stage_clock *clock; /* of the thread; NULL: it has none */
 	struct io_uring ring;
-	bool has_ring; /* else all reads are plain */
+	bool has_ring; /* else all reads are plain; the caller may look */
 	bool refused;  /* the kernel takes no more reads through the ring */
 	read_ahead_next_fn *next;
 	void *context;
