@@ -3,8 +3,6 @@
  */
 #include "sort/tie_break.h"
 
-#include <stdlib.h>
-
 /* Up to this count, comparing keys in place beats reading them out and sorting.
  */
 #define INSERTION_MAX 8
@@ -35,18 +33,50 @@ static void insertion(const struct tie_break *tie_break, uint64_t *entries,
 	}
 }
 
-/* For qsort_r(), which is not stable: the order by key, then by record, is
- * total. */
-static int compare(const void *a, const void *b, void *context)
+/* The order by key, then by record, is total, so that any sort is stable. */
+static bool before(const struct tie_break *tie_break, uint64_t a, uint64_t b)
 {
-	const struct tie_break *tie_break = context;
-	const uint8_t *record =
-		tie_break_record(tie_break, *(const uint64_t *)a);
-	const uint8_t *other =
-		tie_break_record(tie_break, *(const uint64_t *)b);
-	int order = record_compare(tie_break->shape, record, other);
+	int order =
+		record_compare(tie_break->shape, tie_break_record(tie_break, a),
+			       tie_break_record(tie_break, b));
+	uint64_t index_mask = ~(UINT64_MAX << tie_break->index_bits);
 
-	return order != 0 ? order : (record > other) - (record < other);
+	return order != 0 ? order < 0 : (a & index_mask) < (b & index_mask);
+}
+
+static void sift_down(const struct tie_break *tie_break, uint64_t *entries,
+		      size_t count, size_t parent)
+{
+	uint64_t moving = entries[parent];
+
+	for (;;) {
+		size_t child = 2 * parent + 1;
+
+		if (child >= count)
+			break;
+		if (child + 1 < count &&
+		    before(tie_break, entries[child], entries[child + 1]))
+			child++;
+		if (!before(tie_break, moving, entries[child]))
+			break;
+		entries[parent] = entries[child];
+		parent = child;
+	}
+	entries[parent] = moving;
+}
+
+static void heap_sort(const struct tie_break *tie_break, uint64_t *entries,
+		      size_t count)
+{
+	for (size_t i = count / 2; i-- > 0;)
+		sift_down(tie_break, entries, count, i);
+	for (size_t i = count; i-- > 1;) {
+		uint64_t last = entries[i];
+
+		entries[i] = entries[0];
+		entries[0] = last;
+		sift_down(tie_break, entries, i, 0);
+	}
 }
 
 static void settle(const struct tie_break *tie_break, uint64_t *entries,
@@ -82,8 +112,7 @@ static void settle_run(const struct tie_break *tie_break, uint64_t *entries,
 		return;
 	}
 	if (depth == DEPTH_MAX) {
-		qsort_r(entries, count, sizeof(*entries), compare,
-			(void *)tie_break);
+		heap_sort(tie_break, entries, count);
 		return;
 	}
 	skip = common_prefix(tie_break, entries, count);
