@@ -113,8 +113,8 @@ struct host *host_current(void);
 void host_spend(struct host *host, uint64_t ns);
 /* Let all events occur up to the host's time. */
 void host_settle(struct host *host);
-/* Sleep until then (UINT64_MAX: for ever), or if it waits until something comes.
- */
+/* Sleep until then, by UINT64_MAX for ever; or if it waits, until something
+ * comes. */
 void host_sleep(struct host *host, uint64_t until_ns, bool waits);
 
 #endif /* WORLD_H */
