@@ -185,7 +185,11 @@ int fiber_init(struct fiber *fiber, size_t stack_bytes)
 		fiber->memory = NULL;
 		return -ENOMEM;
 	}
-	mprotect(fiber->memory, GUARD_BYTES, PROT_NONE);
+	if (mprotect(fiber->memory, GUARD_BYTES, PROT_NONE)) {
+		munmap(fiber->memory, fiber->memory_bytes);
+		fiber->memory = NULL;
+		return -ENOMEM;
+	}
 	FOR_TSAN(fiber->own_shadow = __tsan_create_fiber(0));
 	return 0;
 }

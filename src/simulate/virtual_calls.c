@@ -127,6 +127,16 @@ static int count_ready(const struct host *host, struct pollfd *fds,
 	return ready;
 }
 
+static uint64_t awaited_of(const struct pollfd *fds, nfds_t count)
+{
+	uint64_t sockets = 0;
+
+	for (nfds_t i = 0; i < count; i++)
+		if (fds[i].fd >= 0)
+			sockets |= (uint64_t)1 << fds[i].fd;
+	return sockets;
+}
+
 int __wrap_ppoll(struct pollfd *fds, nfds_t count,
 		 const struct timespec *timeout, const sigset_t *mask)
 {
@@ -143,11 +153,12 @@ int __wrap_ppoll(struct pollfd *fds, nfds_t count,
 	ready = count_ready(host, fds, count, &until_ns);
 	if (ready > 0)
 		return ready;
-	/* What comes to a socket that is not asked for wakes the fiber, too. */
+	host->awaited = awaited_of(fds, count);
 	while (ready == 0 && host->now_ns < until_ns) {
 		host_sleep(host, until_ns, true);
 		ready = count_ready(host, fds, count, &until_ns);
 	}
+	host->awaited = UINT64_MAX;
 	if (!timeout || ns_of(timeout) > 0)
 		host_spend(host, options_of(host)->wakeup_ns);
 	return count_ready(host, fds, count, &until_ns);
@@ -434,7 +445,7 @@ void __wrap_udp_waker_wake(int waker)
 	host_spend(host, options_of(host)->poll_ns);
 	socket_of(host, waker)->woken_ns =
 		MIN(socket_of(host, waker)->woken_ns, host->now_ns);
-	world_wake(host->world, host->number);
+	world_wake(host->world, host->number, (uint64_t)1 << waker);
 }
 
 void __wrap_udp_waker_clear(int waker)
@@ -499,7 +510,7 @@ void __wrap_udp_thread_join(struct udp_thread *thread)
 		return;
 	cpu = world_cpu(host->world, host->number, thread->number);
 	while (!cpu->fiber.ended && !cpu->is_dead) {
-		world_wake(host->world, host->number);
+		world_wake(host->world, host->number, UINT64_MAX);
 		host_sleep(host, host->now_ns + JOIN_NS, false);
 	}
 	thread->runs = false;
@@ -539,5 +550,5 @@ void __wrap_udp_lock_give(pthread_mutex_t *lock)
 	place->lock_holder = NULL;
 	place->lock_free_ns = host->now_ns;
 	if (place->lock_waiters > 0)
-		world_wake(host->world, host->number);
+		world_wake(host->world, host->number, UINT64_MAX);
 }

@@ -132,7 +132,8 @@ static void deliver(struct packet *packet)
 	*socket->last = packet;
 	socket->last = &packet->next;
 	socket->used_bytes += room_of(packet);
-	world_wake(network->world, packet->to);
+	world_wake(network->world, packet->to,
+		   (uint64_t)1 << (socket - network->sockets[packet->to]));
 }
 
 static bool happens(struct virtual_network *network, uint64_t chance)

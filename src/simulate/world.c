@@ -127,10 +127,14 @@ static void wake(struct host *host)
 	world_add(world, &host->turn, world->now_ns);
 }
 
-void world_wake(const struct world *world, unsigned number)
+void world_wake(const struct world *world, unsigned number, uint64_t sockets)
 {
-	for (unsigned cpu = 0; cpu < world->cpu_count; cpu++)
-		wake(world_cpu(world, number, cpu));
+	for (unsigned i = 0; i < world->cpu_count; i++) {
+		struct host *cpu = world_cpu(world, number, i);
+
+		if (cpu->awaited & sockets)
+			wake(cpu);
+	}
 }
 
 /* --- turns -------------------------------------------------------------------
@@ -168,6 +172,7 @@ void world_start(struct host *host, uint64_t at_ns,
 	host->now_ns = at_ns;
 	host->is_dead = false;
 	host->waits = false;
+	host->awaited = UINT64_MAX;
 	fiber_start(&host->fiber, function, argument);
 	host->world->live_count++;
 	world_add(host->world, &host->turn, at_ns);
@@ -199,6 +204,7 @@ int world_init(struct world *world, unsigned host_count, unsigned cpu_count,
 			.number = (unsigned)(i % host_count),
 			.dies_ns = UINT64_MAX,
 			.slowness = 1,
+			.awaited = UINT64_MAX,
 			.turn = { .occur = take_turn },
 			.random = splitmix_next(&seed),
 		};

@@ -53,6 +53,9 @@ struct host {
 	/* Private. */
 	bool is_dead;
 	bool waits; /* what comes ends its sleep */
+	/* Which sockets that may come to, a bit for each; other CPUs of the
+	 * place may wait for others.  UINT64_MAX: whatever happens. */
+	uint64_t awaited;
 	uint64_t wakes_ns;
 	uint64_t random;
 	/* Of a place's first CPU, written by virtual_threads.c: who has its
@@ -101,8 +104,9 @@ void world_note(struct world *world, uint64_t what, uint64_t about);
 /* The CPU of the place, from 0. */
 struct host *world_cpu(const struct world *world, unsigned number,
 		       unsigned cpu);
-/* The CPUs of the place sleep no longer if they wait. */
-void world_wake(const struct world *world, unsigned number);
+/* Something has come to these sockets of the place, a bit for each: the CPUs
+ * that wait for it sleep no longer. */
+void world_wake(const struct world *world, unsigned number, uint64_t sockets);
 
 /* --- what the code of a host calls ------------------------------------------
  */

@@ -460,6 +460,25 @@ case_killed()
 check killed_9 patiently case_killed 9
 check killed_11 patiently case_killed 11
 
+# Each thread of a rank needs three descriptors more.
+case_few_files()
+{
+	local limit
+
+	head -c 1000 /dev/zero >in
+	(umask 077 && printf '%064d' 1 >key)
+	for limit in 5 8 12; do
+		expect_status 5 bash -c 'ulimit -n "$1" && exec "${@:2}" 2>err' \
+			bash "$limit" "$BIN/blinksort" --rank=1 in -o out \
+			--nodes=127.0.1.[1-2] --key-file=key \
+			--transport=udp --exchange-threads=8
+		expect_match "exchange's threads: .* open no more files" err
+		[ ! -e out ] || fail "there is an output"
+	done
+}
+
+check few_files case_few_files
+
 # --- more ranks than tell each other all lengths ------------------------------------------
 
 # case_many BLINKGEN-OPTION...

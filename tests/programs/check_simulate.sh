@@ -149,6 +149,8 @@ case_failures()
 		simulate --nodes=3 --kill=1:0.025 --kill=2:0.03 --deadline=1
 	expect_refused 4 '^rank 0 has not ended within 2 s' \
 		simulate --nodes=2 --limit=2 --pause=0:0.02:3000
+	expect_refused 2 '^--threads: 8 of each of 4096 ranks need more than' \
+		simulate --nodes=4096 --threads=8
 	expect_refused 4 '^rank 2 \(10.0.0.3:7300\): nothing that it sent has' \
 		simulate --nodes=8 --message=9000 --lose-long=2:1000 \
 		--deadline=1 --threads=3

@@ -424,9 +424,8 @@ struct exchange *udp_open(const struct exchange_options *options,
 					: no_crc32c;
 	if (error == 0)
 		error = udp_join_open(x, failure);
-	if (error == 0 && udp_mover_start(x, work) < 0)
-		error = failure_set(failure, EXIT_RESOURCES, NULL, 0,
-				    "a thread of the exchange");
+	if (error == 0)
+		error = udp_mover_start(x, work, failure);
 	if (error) {
 		/* The text ends with the exchange. */
 		failure->what = NULL;

@@ -246,10 +246,11 @@ int udp_join_open(struct udp *x, struct failure *failure)
 
 	x->opened_ns = clock_now_ns();
 	x->segment_bytes = calloc(udp_node_count(x), sizeof(*x->segment_bytes));
-	if (error || !hosts || !x->segment_bytes || udp_status_open(x) < 0 ||
-	    udp_mover_open(x) < 0)
+	if (error || !hosts || !x->segment_bytes || udp_status_open(x) < 0)
 		error = failure_no_memory(failure);
 	else
+		error = udp_mover_open(x, failure);
+	if (error == 0)
 		error = open_with(x, hosts, failure);
 	free(hosts);
 	return error;

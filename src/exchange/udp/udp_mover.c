@@ -140,13 +140,20 @@ bool udp_mover_compute(struct exchange *exchange)
 /* --- opening and closing ----------------------------------------------------
  */
 
-int udp_mover_open(struct udp *x)
+static int refuse(int error, struct failure *failure)
+{
+	return error == -ENOMEM ? failure_no_memory(failure)
+				: failure_set(failure, EXIT_RESOURCES, NULL,
+					      -error, "the exchange's threads");
+}
+
+int udp_mover_open(struct udp *x, struct failure *failure)
 {
 	unsigned count = x->options.thread_count;
 
 	x->movers = calloc(count, sizeof(*x->movers));
 	if (!x->movers)
-		return -ENOMEM;
+		return failure_no_memory(failure);
 	/* Most of it is buffers of datagrams; so large a block is fresh. */
 	exchange_place(&x->base, x->movers, count * sizeof(*x->movers));
 	x->mover_count = count;
@@ -159,12 +166,13 @@ int udp_mover_open(struct udp *x)
 	for (unsigned i = 0; i < count && count > 1; i++) {
 		x->movers[i].waker = udp_waker_open();
 		if (x->movers[i].waker < 0)
-			return x->movers[i].waker;
+			return refuse(x->movers[i].waker, failure);
 	}
 	return 0;
 }
 
-int udp_mover_start(struct udp *x, void (*work)(void *mover))
+int udp_mover_start(struct udp *x, void (*work)(void *mover),
+		    struct failure *failure)
 {
 	int error = 0;
 
@@ -177,7 +185,7 @@ int udp_mover_start(struct udp *x, void (*work)(void *mover))
 		mover->thread.argument = mover;
 		error = udp_thread_start(&mover->thread);
 	}
-	return error;
+	return error ? refuse(error, failure) : 0;
 }
 
 void udp_mover_stop(struct exchange *exchange)

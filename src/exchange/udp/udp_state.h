@@ -333,12 +333,13 @@ bool udp_receive_is_stuck(struct udp *x, unsigned node, uint64_t now_ns);
 /* --- udp_mover.c ------------------------------------------------------------
  */
 
-/* Movers without sockets.  Returns 0 or -errno; then, too, udp_mover_close() is
- * to be called. */
-int udp_mover_open(struct udp *x);
+/* Movers without sockets.  Returns 0, or -errno with *failure filled; then,
+ * too, udp_mover_close() is to be called. */
+int udp_mover_open(struct udp *x, struct failure *failure);
 /* The other movers begin to work; the caller has the state from now on.
- * Returns 0 or -errno. */
-int udp_mover_start(struct udp *x, void (*work)(void *mover));
+ * Returns 0, or -errno with *failure filled. */
+int udp_mover_start(struct udp *x, void (*work)(void *mover),
+		    struct failure *failure);
 /* Wait until the other movers have ended. */
 void udp_mover_stop(struct exchange *exchange);
 void udp_mover_close(struct udp *x);

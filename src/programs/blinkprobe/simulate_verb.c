@@ -20,6 +20,9 @@
 #define RECORD_BYTES 100
 #define LINK_BITS_MAX ((uint64_t)1000000000000)
 #define TIME_NS_MAX ((uint64_t)1000000000)
+/* A stack and the page below it are two of the 65530 mappings that the kernel
+ * lets a process have (vm.max_map_count). */
+#define STACKS_MAX 32000
 #define LIMIT_SECONDS_MAX 3600
 /* An hour in ms; and whatever else is told in numbers with colons. */
 #define NUMBER_MAX 3600000
@@ -451,6 +454,12 @@ static int complete(struct simulate_options *options, struct failure *failure)
 	if (options->rank_max >= simulation->node_count)
 		return failure_set(failure, EXIT_USAGE, "--nodes", 0,
 				   "there is no rank %u", options->rank_max);
+	if (simulation->node_count * simulation->thread_count > STACKS_MAX)
+		return failure_set(failure, EXIT_USAGE, "--threads", 0,
+				   "%u of each of %u ranks need more than %d "
+				   "stacks",
+				   simulation->thread_count,
+				   simulation->node_count, STACKS_MAX);
 	for (unsigned i = 0; i < simulation->slow_count; i++)
 		if (simulation->slow[i].length_ns == 0)
 			return failure_set(failure, EXIT_USAGE, "--slow", 0,
