@@ -468,6 +468,7 @@ case_few_files()
 	head -c 1000 /dev/zero >in
 	(umask 077 && printf '%064d' 1 >key)
 	for limit in 5 8 12; do
+		# shellcheck disable=SC2016 # bash expands them
 		expect_status 5 bash -c 'ulimit -n "$1" && exec "${@:2}" 2>err' \
 			bash "$limit" "$BIN/blinksort" --rank=1 in -o out \
 			--nodes=127.0.1.[1-2] --key-file=key \
