@@ -528,19 +528,24 @@ static void judge_datagrams(struct scenario *s)
  * process keeps what earlier ones took. */
 #define MEMORY_BYTES_MIN (64 * (uint64_t)MIB)
 #define MEMORY_TIMES_MAX 8
+/* A stack, and a mover's buffers, as far as they are touched. */
+#define THREAD_BYTES_MAX (128 * KIB)
 
 static void judge_memory(struct scenario *s)
 {
-	static uint64_t largest_bytes;
+	static uint64_t largest_bytes, most_threads;
 	const struct simulation_options *o = &s->options;
 	uint64_t bytes = o->message_bytes * o->node_count * o->node_count;
 	struct rusage usage;
 
 	largest_bytes = MAX(largest_bytes, bytes);
+	most_threads =
+		MAX(most_threads, (uint64_t)o->node_count * o->thread_count);
 	getrusage(RUSAGE_SELF, &usage);
-	if (!SANITIZED &&
-	    (uint64_t)usage.ru_maxrss * KIB >
-		    MEMORY_BYTES_MIN + MEMORY_TIMES_MAX * largest_bytes)
+	if (!SANITIZED && (uint64_t)usage.ru_maxrss * KIB >
+				  MEMORY_BYTES_MIN +
+					  THREAD_BYTES_MAX * most_threads +
+					  MEMORY_TIMES_MAX * largest_bytes)
 		blame(s, "%ld KiB of memory", usage.ru_maxrss);
 }
 

@@ -201,10 +201,13 @@ static uint64_t poll_until(struct udp_mover *mover, uint64_t begin_ns,
 {
 	struct udp *x = mover->x;
 	const struct udp_page *page = mover == x->movers ? x->page : NULL;
+	/* While the rank's own thread waits for the state, none is to come for
+	 * it again and again: that one wakes all. */
+	bool rests = x->awaits_lent;
 	struct pollfd fds[] = {
-		{ .fd = mover->control.fd, .events = POLLIN },
+		{ .fd = rests ? -1 : mover->control.fd, .events = POLLIN },
 		/* What comes before we are prepared stays in the socket. */
-		{ .fd = udp_may_move(x) ? mover->data.fd : -1,
+		{ .fd = udp_may_move(x) && !rests ? mover->data.fd : -1,
 		  .events = (short)(POLLIN | (mover->blocked ? POLLOUT : 0)) },
 		{ .fd = mover->waker, .events = POLLIN },
 	};
