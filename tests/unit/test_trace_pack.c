@@ -133,8 +133,7 @@ static void trace_unpack__refuses_counts_that_cannot_be(void **state)
 	/* A writer divides by it. */
 	assert_int_equal(flows_back.width_ns, 1);
 	store_le64(many, SORT_TRACE_LANES_MAX);
-	assert_int_equal(unpack(many, sizeof(many) - 8),
-			 SORT_TRACE_LANES_MAX);
+	assert_int_equal(unpack(many, sizeof(many) - 8), SORT_TRACE_LANES_MAX);
 	store_le64(many, SORT_TRACE_LANES_MAX + 1);
 	assert_int_equal(unpack(many, sizeof(many)), -EINVAL);
 }
