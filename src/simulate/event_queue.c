@@ -71,6 +71,11 @@ static void remove_top(struct event_queue *queue)
 	entries[hole] = last;
 }
 
+void event_queue_cancel(struct event *event)
+{
+	event->serial = 0; /* no entry has this */
+}
+
 uint64_t event_queue_next_ns(struct event_queue *queue)
 {
 	while (queue->count > 0 &&

@@ -431,16 +431,11 @@ static void close_exchanges(struct simulation *simulation)
 {
 	struct world *world = &simulation->world;
 
-	world->end_ns = UINT64_MAX;
-	world->error = 0;
-	world->live_count = 0;
-	for (unsigned i = 0; i < world->host_count; i++) {
-		if (!simulation->ranks[i].exchange)
-			continue;
-		world->hosts[i].dies_ns = UINT64_MAX;
-		world_start(&world->hosts[i], world->now_ns, close_exchange,
-			    &simulation->ranks[i]);
-	}
+	world_stop(world);
+	for (unsigned i = 0; i < world->host_count; i++)
+		if (simulation->ranks[i].exchange)
+			world_start(&world->hosts[i], world->now_ns,
+				    close_exchange, &simulation->ranks[i]);
 	world_run(world);
 }
 

@@ -178,6 +178,25 @@ void world_start(struct host *host, uint64_t at_ns,
 	world_add(host->world, &host->turn, at_ns);
 }
 
+void world_stop(struct world *world)
+{
+	size_t count = (size_t)world->host_count * world->cpu_count;
+
+	for (size_t i = 0; i < count; i++) {
+		struct host *host = &world->hosts[i];
+
+		event_queue_cancel(&host->turn);
+		host->is_dead = true;
+		host->waits = false;
+		host->dies_ns = UINT64_MAX;
+		host->lock_holder = NULL;
+		host->lock_waiters = 0;
+	}
+	world->end_ns = UINT64_MAX;
+	world->live_count = 0;
+	world->error = 0;
+}
+
 /* --- making it --------------------------------------------------------------
  */
 

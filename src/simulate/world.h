@@ -95,6 +95,9 @@ void world_start(struct host *host, uint64_t at_ns,
 /* Go on until all hosts have ended or died.  Returns 0; -ETIME: one has come to
  * end_ns, or nothing can happen any more; or -ENOMEM. */
 int world_run(struct world *world);
+/* All hosts that have not ended die where they are.  What is started on them
+ * afterwards runs until it ends by itself, to tidy up. */
+void world_stop(struct world *world);
 
 /* An event of the caller's occurs at at_ns; if there is no memory for it, the
  * world ends. */
