@@ -210,6 +210,8 @@ static void send_datagram(struct udp *x, unsigned node, const uint8_t *datagram,
 					 x->peers[node]->status_serial < 3
 				 ? 1
 				 : UDP_PORT_TRIES;
+	/* Read while we have the state: it changes while we have lent it. */
+	bool lends = !x->keeps_state;
 
 	for (unsigned i = 0; i < tries; i++) {
 		uint16_t port =
@@ -217,10 +219,10 @@ static void send_datagram(struct udp *x, unsigned node, const uint8_t *datagram,
 		struct address to = udp_address(x, node, port);
 
 		x->base.counters.status_datagrams++;
-		if (!x->keeps_state)
+		if (lends)
 			udp_mover_lend_state(x);
 		datagram_send(socket, &to, &part, 1, byte_count, byte_count);
-		if (!x->keeps_state)
+		if (lends)
 			udp_mover_retake_state(x);
 	}
 }
