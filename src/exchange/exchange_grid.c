@@ -17,10 +17,12 @@
  * and to make entries of their records, takes some 20 ms. */
 #define UNSERVED_BYTES_MAX (16 * MIB)
 
-/* One rank's bundle to us. */
+/* One rank's bundle to us.  The lengths of all bundles lie together, before the
+ * bytes of all: most lengths would otherwise be alone in their page. */
 struct incoming_bundle {
-	uint8_t *bytes; /* in the memory of its step */
-	uint64_t byte_count;
+	uint8_t *lengths; /* in the memory of its step, as the bytes are */
+	uint8_t *bytes;
+	uint64_t lengths_bytes, byte_count; /* of lengths; of both */
 };
 
 /* One of the two exchanges. */
@@ -77,6 +79,17 @@ static struct incoming_bundle *incoming_from(const struct step *step,
 					     unsigned node)
 {
 	return &step->incoming[place_of(step, node)];
+}
+
+/* A bundle of our row is for our column; one of our column, of the sender's
+ * row, is for us. */
+static unsigned incoming_parts(const struct step *step, unsigned sender)
+{
+	const struct grid_shape *shape = &step->grid->shape;
+
+	return step == &step->grid->row
+		       ? step->grid->column.inner.group_count
+		       : grid_row_count(shape, grid_row_of(shape, sender));
 }
 
 /* --- lengths ----------------------------------------------------------------
@@ -196,7 +209,7 @@ static void bundle_by_rows(struct exchange_grid *grid)
 		unsigned from = grid->row.group[s];
 		const struct incoming_bundle *bundle =
 			incoming_from(&grid->row, from);
-		const uint8_t *at = bundle->bytes + targets * GRID_LENGTH_BYTES;
+		const uint8_t *at = bundle->bytes;
 
 		for (unsigned k = 0; k < targets; k++) {
 			struct grid_part *part =
@@ -207,7 +220,7 @@ static void bundle_by_rows(struct exchange_grid *grid)
 				continue;
 			}
 			part->byte_count =
-				grid_bundle_part_bytes(bundle->bytes, k);
+				grid_bundle_part_bytes(bundle->lengths, k);
 			part->bytes = at;
 			at += part->byte_count;
 		}
@@ -220,27 +233,47 @@ static void bundle_by_rows(struct exchange_grid *grid)
 /* --- bundles that come ------------------------------------------------------
  */
 
+/* First the lengths of all, then the bytes of all. */
+static void lay_bundles(struct step *step, const uint64_t *receive_bytes)
+{
+	unsigned count = step->inner.group_count;
+	uint8_t *next = step->memory;
+
+	for (unsigned k = 0; k < count; k++) {
+		struct incoming_bundle *bundle = &step->incoming[k];
+		unsigned node = step->group[k];
+
+		bundle->byte_count = receive_bytes[node];
+		/* A rank that passes nothing on gets none, and sends none. */
+		bundle->lengths_bytes =
+			MIN(bundle->byte_count,
+			    incoming_parts(step, node) *
+				    (uint64_t)GRID_LENGTH_BYTES);
+		bundle->lengths = next;
+		next += bundle->lengths_bytes;
+	}
+	for (unsigned k = 0; k < count; k++) {
+		struct incoming_bundle *bundle = &step->incoming[k];
+
+		bundle->bytes = next;
+		next += bundle->byte_count - bundle->lengths_bytes;
+	}
+}
+
 /* The sum of the lengths does not wrap: exchange.h. */
 static int prepare(void *context, const uint64_t *receive_bytes,
 		   struct failure *failure)
 {
 	struct step *step = context;
-	unsigned count = step->inner.group_count;
 	uint64_t bytes = 0;
-	uint8_t *next;
 
-	for (unsigned k = 0; k < count; k++)
+	for (unsigned k = 0; k < step->inner.group_count; k++)
 		bytes += receive_bytes[step->group[k]];
-	step->memory = next = malloc(bytes + 1);
-	if (!next)
+	step->memory = malloc(bytes + 1);
+	if (!step->memory)
 		return failure_no_memory(failure);
-	exchange_place(step->grid->exchange, next, bytes);
-	for (unsigned k = 0; k < count; k++) {
-		uint64_t length = receive_bytes[step->group[k]];
-
-		step->incoming[k] = (struct incoming_bundle){ next, length };
-		next += length;
-	}
+	exchange_place(step->grid->exchange, step->memory, bytes);
+	lay_bundles(step, receive_bytes);
 	return 0;
 }
 
@@ -250,8 +283,12 @@ static uint8_t *place(void *context, unsigned node, uint64_t offset,
 	const struct step *step = context;
 	const struct incoming_bundle *bundle = incoming_from(step, node);
 
+	if (offset < bundle->lengths_bytes) {
+		*room = bundle->lengths_bytes - offset;
+		return bundle->lengths + offset;
+	}
 	*room = bundle->byte_count - offset;
-	return bundle->bytes + offset;
+	return bundle->bytes + (offset - bundle->lengths_bytes);
 }
 
 static bool idle(void *context)
@@ -272,7 +309,7 @@ static int check_part(const struct exchange_grid *grid, const struct step *step,
 		      struct failure *failure)
 {
 	uint64_t bytes =
-		grid_bundle_part_bytes(incoming_from(step, sender)->bytes, k);
+		grid_bundle_part_bytes(incoming_from(step, sender)->lengths, k);
 
 	if (bytes > *left)
 		return exchange_blame(
@@ -298,18 +335,15 @@ static int check_part(const struct exchange_grid *grid, const struct step *step,
 			      bytes, source, destination);
 }
 
-/* A bundle of our row, for our column; or of our column, of the sender's row,
- * for us. */
 static int check_bundle(const struct exchange_grid *grid,
 			const struct step *step, unsigned sender,
 			struct failure *failure)
 {
 	bool is_row = step == &grid->row;
 	unsigned row = grid_row_of(&grid->shape, sender);
-	unsigned count = is_row ? grid->column.inner.group_count
-				: grid_row_count(&grid->shape, row);
-	uint64_t left = incoming_from(step, sender)->byte_count -
-			count * (uint64_t)GRID_LENGTH_BYTES;
+	unsigned count = incoming_parts(step, sender);
+	const struct incoming_bundle *bundle = incoming_from(step, sender);
+	uint64_t left = bundle->byte_count - bundle->lengths_bytes;
 	int error = 0;
 
 	for (unsigned k = 0; k < count && error == 0; k++)
@@ -365,12 +399,12 @@ static void find_in_column(struct exchange_grid *grid, unsigned sender)
 		incoming_from(&grid->column, sender);
 	unsigned row = grid_row_of(&grid->shape, sender),
 		 sources = grid_row_count(&grid->shape, row);
-	const uint8_t *at = bundle->bytes + sources * (size_t)GRID_LENGTH_BYTES;
+	const uint8_t *at = bundle->bytes;
 
 	for (unsigned s = 0; s < sources; s++) {
 		note_message(grid, grid_row_member(&grid->shape, row, s), at,
-			     grid_bundle_part_bytes(bundle->bytes, s));
-		at += grid_bundle_part_bytes(bundle->bytes, s);
+			     grid_bundle_part_bytes(bundle->lengths, s));
+		at += grid_bundle_part_bytes(bundle->lengths, s);
 	}
 }
 

@@ -36,10 +36,12 @@ void grid_bundle_read(const struct grid_bundle *bundle,
 		      const struct exchange_collective *collective,
 		      uint64_t offset, uint8_t *target, size_t byte_count);
 
-/* How long part k of a bundle that has come is. */
-static inline uint64_t grid_bundle_part_bytes(const uint8_t *bundle, unsigned k)
+/* How long part k of a bundle that has come is, by the lengths in front of its
+ * parts. */
+static inline uint64_t grid_bundle_part_bytes(const uint8_t *lengths,
+					      unsigned k)
 {
-	return load_le64(bundle + k * (size_t)GRID_LENGTH_BYTES);
+	return load_le64(lengths + k * (size_t)GRID_LENGTH_BYTES);
 }
 
 #endif /* GRID_BUNDLE_H */
