@@ -201,8 +201,8 @@ static uint64_t poll_until(struct udp_mover *mover, uint64_t begin_ns,
 {
 	struct udp *x = mover->x;
 	const struct udp_page *page = mover == x->movers ? x->page : NULL;
-	/* While the rank's own thread waits for the state, none is to come for
-	 * it again and again: that one wakes all. */
+	/* The rank's own thread waits until nobody comes back for the state:
+	 * until it wakes all, nothing that arrives wakes a mover. */
 	bool rests = x->awaits_lent;
 	struct pollfd fds[] = {
 		{ .fd = rests ? -1 : mover->control.fd, .events = POLLIN },
@@ -264,7 +264,7 @@ static void work(void *argument)
 
 		udp_mover_begin_step(mover);
 		heard = udp_status_receive(mover);
-		/* What others tell is the rank's own thread's. */
+		/* The rank's own thread deals with what others have told. */
 		if (heard)
 			udp_mover_wake(x->movers);
 		if (mover->announces) {
@@ -277,7 +277,7 @@ static void work(void *argument)
 		if (!heard && !moved)
 			poll_until(mover, now_ns, until_ns);
 	}
-	/* For good. */
+	/* The thread gives the state away for good. */
 	udp_mover_begin_step(mover);
 	udp_mover_lie_down(mover);
 }

@@ -154,6 +154,7 @@ int udp_mover_open(struct udp *x, struct failure *failure)
 	x->movers = calloc(count, sizeof(*x->movers));
 	if (!x->movers)
 		return failure_no_memory(failure);
+	pthread_mutex_init(&x->lock, NULL);
 	/* Most of it is buffers of datagrams; so large a block is fresh. */
 	exchange_place(&x->base, x->movers, count * sizeof(*x->movers));
 	x->mover_count = count;
@@ -207,5 +208,7 @@ void udp_mover_close(struct udp *x)
 		datagram_close(&x->movers[i].data);
 		udp_waker_close(x->movers[i].waker);
 	}
+	if (x->movers)
+		pthread_mutex_destroy(&x->lock);
 	free(x->movers);
 }

@@ -172,13 +172,13 @@ struct udp_mover {
 	int waker; /* -1: there is just one mover */
 	bool sleeps;
 	bool is_woken; /* while it sleeps */
-	/* There may be something for it to do, since it last began a step. */
+	/* There may be something to do, since the mover last began a step. */
 	bool is_wanted;
 	/* udp_join.c opens these. */
 	struct datagram_socket control, data;
 
 	/* Written by udp.c. */
-	bool announces; /* it is to tell its peers of the collective */
+	bool announces; /* the mover is to tell its peers of the collective */
 
 	/* Written by udp_receive.c. */
 	struct udp_receive_batch receiving;
@@ -225,13 +225,15 @@ struct udp {
 	/* Written by udp_mover.c. */
 	struct udp_mover *movers; /* [mover_count]; owned */
 	unsigned mover_count;
-	pthread_mutex_t lock; /* for this struct, if movers are several */
-	bool is_taken;	      /* the rank's own thread began by taking it */
-	unsigned lent_count;  /* movers that have lent it, and come for it */
-	bool awaits_lent;     /* the rank's own thread waits until none has */
+	/* Who holds it has the state, this struct; not used by one mover. */
+	pthread_mutex_t lock;
+	bool is_taken;	     /* the rank's own thread has taken it once */
+	unsigned lent_count; /* movers that have lent the state */
+	bool awaits_lent;    /* the rank's own thread waits for these */
 	bool movers_end;
 	/* Written by udp.c. */
-	bool keeps_state; /* also while a STATUS is sent */
+	/* The rank's own thread does not lend the state even while it sends. */
+	bool keeps_state;
 
 	/* Written by udp_send.c. */
 	uint32_t round;		     /* rounds sent */
@@ -333,8 +335,8 @@ bool udp_receive_is_stuck(struct udp *x, unsigned node, uint64_t now_ns);
 /* --- udp_mover.c ------------------------------------------------------------
  */
 
-/* Movers without sockets.  Returns 0, or -errno with *failure filled; then,
- * too, udp_mover_close() is to be called. */
+/* Make movers without sockets.  Returns 0, or -errno with *failure filled;
+ * then, too, udp_mover_close() is to be called. */
 int udp_mover_open(struct udp *x, struct failure *failure);
 /* The other movers begin to work; the caller has the state from now on.
  * Returns 0, or -errno with *failure filled. */
@@ -350,18 +352,18 @@ struct udp_mover *udp_mover_to(const struct udp *x, unsigned node);
 /* Bytes of our message to the node that it may have: also those that a mover
  * sends right now. */
 uint64_t udp_mover_sent_bytes(const struct udp *x, unsigned node);
-/* Lend the state to other threads while bytes are copied, or a datagram is sent
- * or taken, and take it again: the epoch may be another one then, and there may
- * be a failure. */
+/* The caller, who has the state (struct udp), lends it to other threads while
+ * it copies bytes, or sends or takes a datagram.  As it takes the state back,
+ * the epoch may be another one, and there may be a failure. */
 void udp_mover_lend_state(struct udp *x);
 void udp_mover_retake_state(struct udp *x);
-/* It begins to look for what there is to do. */
+/* The mover begins to look for what there is to do. */
 void udp_mover_begin_step(struct udp_mover *mover);
-/* Give it away for a sleep, and take it again.  False: the mover must not
- * sleep, since it is wanted. */
+/* The mover gives the state away for a sleep, and takes it again.  False: the
+ * mover is wanted and must not sleep, and has the state still. */
 bool udp_mover_lie_down(struct udp_mover *mover);
 void udp_mover_get_up(struct udp_mover *mover);
-/* It sleeps no longer, or not before it has done another step. */
+/* The mover sleeps no longer, or not before it has done another step. */
 void udp_mover_wake(struct udp_mover *mover);
 void udp_mover_wake_all(struct udp *x);
 /* The rank's own thread waits until no mover copies bytes. */
