@@ -422,13 +422,14 @@ static int map_input(struct cluster *cluster)
 	return error;
 }
 
-static bool all_have_threads(const struct cluster *cluster)
+/* As many threads as each rank has for the exchange. */
+static unsigned least_threads(const struct cluster *cluster)
 {
-	bool all = true;
+	uint64_t least = UDP_THREADS_MAX;
 
 	for (unsigned i = 0; i < cluster->rank.node_count; i++)
-		all &= cluster->hellos[i].thread_count > 1;
-	return all;
+		least = MIN(least, cluster->hellos[i].thread_count);
+	return (unsigned)least;
 }
 
 static int set_schedule(struct cluster *cluster)
@@ -441,7 +442,7 @@ static int set_schedule(struct cluster *cluster)
 		.on_one_machine = cluster_shares_no_link(cluster),
 		.is_external = cluster->agreement.is_external,
 		.is_by_mpi = cluster->config->open_exchange != NULL,
-		.has_threads = all_have_threads(cluster),
+		.thread_count = least_threads(cluster),
 	};
 	int error = cluster_schedule_choose(choice, &cluster->config->schedule,
 					    &traffic, cluster->failure);

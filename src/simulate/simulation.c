@@ -651,7 +651,7 @@ int simulation_run(const struct simulation_options *options,
 		.node_count = options->node_count,
 		.byte_count = options->message_bytes * options->node_count *
 			      options->node_count,
-		.has_threads = options->thread_count > 1,
+		.thread_count = options->thread_count,
 	};
 	struct simulation simulation = {
 		.options = options,

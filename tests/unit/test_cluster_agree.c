@@ -28,6 +28,7 @@ static const struct cluster_hello usual = {
 	.is_uniform = true,
 	.roles = CLUSTER_ROLES_ALL,
 	.shared_records = CLUSTER_NOT_SHARED,
+	.thread_count = 4,
 };
 
 static void fill(struct cluster_hello *hellos)
@@ -78,6 +79,7 @@ static void cluster_hello__comes_back(void **state)
 		.output_place = 0x99aabbccddeeff00,
 		.input_place = 0x0102030405060708,
 		.unique = true,
+		.thread_count = 8,
 	};
 	uint8_t bytes[CLUSTER_HELLO_BYTES];
 	struct cluster_hello back;
@@ -182,8 +184,8 @@ static void cluster_hello__numbers_that_cannot_be(void **state)
 		{ 10, 26, 0 },
 		{ 10, 27, 0 },
 		{ 10, 28, 0 },
-		{ 10, 29, 0 }, /* 1 thread, and 8 */
-		{ 10, 32, 0 },
+		{ 10, 30, 0 }, /* 6 threads, and 12 */
+		{ 10, 32, -EBADMSG },
 		{ 10, 33, -EBADMSG },
 		{ 10, 63, -EBADMSG },
 		{ 11, 63, 0 },
@@ -206,6 +208,22 @@ static void cluster_hello__numbers_that_cannot_be(void **state)
 		    cases[i].error)
 			fail_msg("word %u, bit %u", cases[i].word,
 				 cases[i].bit);
+	}
+}
+
+/* Who chooses a schedule divides by it. */
+static void cluster_hello__of_one_to_eight_threads(void **state)
+{
+	uint8_t bytes[CLUSTER_HELLO_BYTES];
+	struct cluster_hello hello = usual, back;
+
+	(void)state;
+	for (unsigned count = 0; count < 16; count++) {
+		hello.thread_count = count;
+		cluster_hello_encode(&hello, bytes);
+		assert_int_equal(
+			cluster_hello_decode(&back, bytes, sizeof(bytes)),
+			count >= 1 && count <= 8 ? 0 : -EBADMSG);
 	}
 }
 
@@ -615,6 +633,7 @@ int main(void)
 		cmocka_unit_test(cluster_hello__floats_come_back),
 		cmocka_unit_test(cluster_hello__strange_ones),
 		cmocka_unit_test(cluster_hello__numbers_that_cannot_be),
+		cmocka_unit_test(cluster_hello__of_one_to_eight_threads),
 		cmocka_unit_test(cluster_agree__who_differs_is_named),
 		cmocka_unit_test(cluster_agree__roles),
 		cmocka_unit_test(cluster_agree__shared_input),

@@ -29,6 +29,7 @@ static void send_between(unsigned node_count, uint64_t message_bytes)
 	traffic = (struct cluster_traffic){
 		.node_count = node_count,
 		.byte_count = message_bytes * node_count * node_count,
+		.thread_count = 1,
 	};
 }
 
@@ -118,7 +119,11 @@ static void cluster_schedule__auto(void **state)
 	expect_kind(EXCHANGE_ALL_AT_ONCE);
 	send_between(32, 128 * KB + 1);
 	expect_kind(EXCHANGE_ROUNDS);
-	traffic.has_threads = true;
+	traffic.thread_count = 2;
+	expect_kind(EXCHANGE_ALL_AT_ONCE);
+	send_between(32, 4 * KB);
+	expect_grid(6, 6);
+	traffic.thread_count = 4;
 	expect_kind(EXCHANGE_ALL_AT_ONCE);
 	send_between(RANK_NODES_MAX, 1);
 	expect_grid(64, 64);

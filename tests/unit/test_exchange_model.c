@@ -322,16 +322,28 @@ static void exchange_model__grid_of_one_row(void **state)
 static void exchange_model__schedule(void **state)
 {
 	(void)state;
-	assert_int_equal(exchange_model_schedule(131073, 4), EXCHANGE_ROUNDS);
-	assert_int_equal(exchange_model_schedule(131072, 4),
-			 EXCHANGE_ALL_AT_ONCE);
-	assert_int_equal(exchange_model_schedule(8192, 4096),
-			 EXCHANGE_ALL_AT_ONCE);
-	assert_int_equal(exchange_model_schedule(8191, 4096), EXCHANGE_GRID);
-	assert_int_equal(exchange_model_schedule(0, 32), EXCHANGE_GRID);
-	assert_int_equal(exchange_model_schedule(0, 31), EXCHANGE_ALL_AT_ONCE);
-	assert_int_equal(exchange_model_schedule(UINT64_MAX, 1),
+	assert_int_equal(exchange_model_schedule(131073, 4, 1),
 			 EXCHANGE_ROUNDS);
+	assert_int_equal(exchange_model_schedule(131072, 4, 1),
+			 EXCHANGE_ALL_AT_ONCE);
+	assert_int_equal(exchange_model_schedule(8192, 4096, 1),
+			 EXCHANGE_ALL_AT_ONCE);
+	assert_int_equal(exchange_model_schedule(8191, 4096, 1), EXCHANGE_GRID);
+	assert_int_equal(exchange_model_schedule(0, 32, 1), EXCHANGE_GRID);
+	assert_int_equal(exchange_model_schedule(0, 31, 1),
+			 EXCHANGE_ALL_AT_ONCE);
+	assert_int_equal(exchange_model_schedule(UINT64_MAX, 1, 1),
+			 EXCHANGE_ROUNDS);
+	/* Threads, in a grid of 8 and 6 columns. */
+	assert_int_equal(exchange_model_schedule(6143, 64, 2), EXCHANGE_GRID);
+	assert_int_equal(exchange_model_schedule(6144, 64, 2),
+			 EXCHANGE_ALL_AT_ONCE);
+	assert_int_equal(exchange_model_schedule(1151, 32, 8), EXCHANGE_GRID);
+	assert_int_equal(exchange_model_schedule(1152, 32, 8),
+			 EXCHANGE_ALL_AT_ONCE);
+	assert_int_equal(exchange_model_schedule(8191, 4096, 8), EXCHANGE_GRID);
+	assert_int_equal(exchange_model_schedule(UINT64_MAX, 4, 2),
+			 EXCHANGE_ALL_AT_ONCE);
 	set_up(10);
 	assert_true(exchange_model_ns(&model, EXCHANGE_AUTO, 2, 1e20) ==
 		    exchange_model_ns(&model, EXCHANGE_ROUNDS, 2, 1e20));
@@ -339,10 +351,10 @@ static void exchange_model__schedule(void **state)
 		for (uint64_t bytes = 10; bytes < 1000000; bytes *= 3)
 			assert_true(exchange_model_ns(&model, EXCHANGE_AUTO, n,
 						      bytes) ==
-				    exchange_model_ns(
-					    &model,
-					    exchange_model_schedule(bytes, n),
-					    n, bytes));
+				    exchange_model_ns(&model,
+						      exchange_model_schedule(
+							      bytes, n, 1),
+						      n, bytes));
 }
 
 /* The longest message with which the grid takes less time. */

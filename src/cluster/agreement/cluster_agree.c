@@ -198,6 +198,7 @@ int cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
 	return unpack_shape(&hello->shape, words + SHAPE_AT) &&
 			       unpack_choices(hello, words[CHOICES_AT]) &&
 			       hello->schedule <= UINT32_MAX &&
+			       hello->thread_count > 0 &&
 			       hello->shape.size > widening_of(hello).bytes
 		       ? 0
 		       : -EBADMSG;

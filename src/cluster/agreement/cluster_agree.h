@@ -56,7 +56,7 @@ struct cluster_hello {
 	/* struct widening: what is written of a record's number, in 4 bytes;
 	 * and 0 or 1: a key is random. */
 	uint64_t number_words, is_random;
-	uint64_t thread_count; /* that move the rank's records */
+	uint64_t thread_count; /* that move the rank's records, from 1 */
 
 	uint64_t record_count;
 	uint64_t schedule; /* cluster_schedule_number() */

@@ -34,11 +34,10 @@ static enum exchange_schedule choose_kind(const struct cluster_schedule *wish,
 	    traffic->is_external)
 		return cluster_schedule_first(wish, traffic->on_one_machine);
 	kind = exchange_model_schedule(traffic->byte_count / pairs,
-				       traffic->node_count);
+				       traffic->node_count,
+				       traffic->thread_count);
 	if (kind == EXCHANGE_ALL_AT_ONCE && traffic->is_by_mpi)
 		return EXCHANGE_ROUNDS;
-	if (kind == EXCHANGE_ROUNDS && traffic->has_threads)
-		return EXCHANGE_ALL_AT_ONCE;
 	return kind;
 }
 

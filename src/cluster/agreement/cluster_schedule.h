@@ -24,12 +24,10 @@ uint32_t cluster_schedule_number(const struct cluster_schedule *wish);
 struct cluster_traffic {
 	unsigned node_count;
 	uint64_t byte_count;
-	bool on_one_machine; /* there is no link to share */
-	bool is_external;    /* messages go in waves, long ones */
-	bool is_by_mpi;	     /* which sends by rounds, or a grid of them */
-	/* Several threads of each rank send and receive, which in rounds would
-	 * speak with one rank. */
-	bool has_threads;
+	bool on_one_machine;   /* there is no link to share */
+	bool is_external;      /* messages go in waves, long ones */
+	bool is_by_mpi;	       /* which sends by rounds, or a grid of them */
+	unsigned thread_count; /* each rank has so many for it, from 1 */
 };
 
 /* The schedule before the ranks know of each other: rounds, or all-at-once on
@@ -42,9 +40,8 @@ enum exchange_schedule cluster_schedule_first(const struct cluster_schedule *,
  * What all ranks do then: never EXCHANGE_AUTO, and a grid with rows and
  * columns. Auto is what exchange_model_schedule() says of the mean message,
  * between machines and in memory; else as at first.  MPI has no all-at-once,
- * and gets rounds instead; ranks of several threads get all-at-once for them.
- * Returns 0, or -EINVAL with *failure filled: ranks or messages do not suit the
- * grid that is wanted.
+ * and gets rounds instead.  Returns 0, or -EINVAL with *failure filled: ranks
+ * or messages do not suit the grid that is wanted.
  */
 int cluster_schedule_choose(struct cluster_schedule *choice,
 			    const struct cluster_schedule *wish,

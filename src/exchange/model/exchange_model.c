@@ -208,7 +208,8 @@ double exchange_model_ns(const struct exchange_model *model,
 
 	if (schedule == EXCHANGE_AUTO)
 		schedule = exchange_model_schedule(
-			(uint64_t)MIN(message_bytes, MESSAGE_BYTES_MAX), ranks);
+			(uint64_t)MIN(message_bytes, MESSAGE_BYTES_MAX), ranks,
+			1);
 	switch (schedule) {
 	case EXCHANGE_GRID:
 		exchange_model_grid_sides(ranks, &rows, &columns);
@@ -222,12 +223,17 @@ double exchange_model_ns(const struct exchange_model *model,
 }
 
 enum exchange_schedule exchange_model_schedule(uint64_t message_bytes,
-					       unsigned ranks)
+					       unsigned ranks, unsigned threads)
 {
-	if (message_bytes > EXCHANGE_MODEL_ROUNDS_BYTES)
+	uint64_t grid_bytes;
+	unsigned rows, columns;
+
+	if (message_bytes > EXCHANGE_MODEL_ROUNDS_BYTES && threads == 1)
 		return EXCHANGE_ROUNDS;
-	if (message_bytes >= EXCHANGE_MODEL_GRID_BYTES ||
-	    ranks < EXCHANGE_MODEL_GRID_RANKS)
+	exchange_model_grid_sides(ranks, &rows, &columns);
+	grid_bytes = MIN(EXCHANGE_MODEL_GRID_BYTES,
+			 columns * EXCHANGE_MODEL_GRID_SIDE_BYTES / threads);
+	if (message_bytes >= grid_bytes || ranks < EXCHANGE_MODEL_GRID_RANKS)
 		return EXCHANGE_ALL_AT_ONCE;
 	return EXCHANGE_GRID;
 }

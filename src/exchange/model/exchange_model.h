@@ -45,6 +45,12 @@
  * others where ranks are fewer: it pays up to 2 KB for 12 ranks, and up to 3.5
  * KB for 31 on links of 10 Gbit/s. */
 #define EXCHANGE_MODEL_GRID_RANKS 32
+/* Threads share what a message costs, and all-at-once has more messages than
+ * the grid, by as much as ranks are more than a side of it.  Simulated ranks of
+ * two to eight threads, 32 to 256 of them on links of 25 and 100 Gbit/s, are
+ * equal at about so many bytes for each rank of a side, divided by the threads.
+ */
+#define EXCHANGE_MODEL_GRID_SIDE_BYTES ((uint64_t)1536)
 
 /* Times in ns, and all of them 0 or more. */
 struct exchange_model {
@@ -109,9 +115,11 @@ double exchange_model_ns(const struct exchange_model *model,
 void exchange_model_grid_sides(unsigned ranks, unsigned *rows,
 			       unsigned *columns);
 
-/* What "auto" takes for messages of this length between ranks on links: never
- * EXCHANGE_AUTO. */
+/* What "auto" takes for messages of this length between ranks on links, each of
+ * which has so many threads for the exchange (from 1): never EXCHANGE_AUTO.
+ * Several threads would in rounds speak with one rank, and do not get them. */
 enum exchange_schedule exchange_model_schedule(uint64_t message_bytes,
-					       unsigned ranks);
+					       unsigned ranks,
+					       unsigned threads);
 
 #endif /* EXCHANGE_MODEL_H */
