@@ -462,6 +462,22 @@ static void simulation__short_messages_need_few_status(void **state)
 	assert_true(status_of(1000) <= pairs + pairs / 2 + NODES);
 }
 
+/* So many ranks are told one by one, each by the thread that it belongs to. */
+static void simulation__threads_announce_once(void **state)
+{
+	struct simulation_options options = usual();
+	uint64_t by_one;
+
+	(void)state;
+	options.node_count = EXCHANGE_KNOWN_MAX + 2;
+	options.message_bytes = 0;
+	run(&options);
+	by_one = figures.ranks.status_datagrams;
+	options.thread_count = 3;
+	run(&options);
+	assert_true(figures.ranks.status_datagrams <= by_one);
+}
+
 static void simulation__a_dead_rank_is_named(void **state)
 {
 	struct simulation_options options = usual();
@@ -603,6 +619,7 @@ int main(void)
 		cmocka_unit_test(simulation__a_socket_takes_segments_singly),
 		cmocka_unit_test(simulation__cpus_take_time),
 		cmocka_unit_test(simulation__short_messages_need_few_status),
+		cmocka_unit_test(simulation__threads_announce_once),
 		cmocka_unit_test(simulation__a_dead_rank_is_named),
 		cmocka_unit_test(
 			simulation__a_rank_that_was_away_gives_none_up),

@@ -36,15 +36,17 @@
 /* --- STATUS ----------------------------------------------------------------
  */
 
-/* All ranks of the collective are to be told, or all of them but this one: each
- * mover tells its peers. */
+/* All ranks of the collective are to be told, one by one or together: each
+ * mover tells all of its peers when it is asked for the first one. */
 static void announce(struct udp *x, unsigned node)
 {
 	for (unsigned i = 1; i < x->mover_count; i++) {
 		struct udp_mover *mover = &x->movers[i];
 
-		if (node != EXCHANGE_ALL && mover != udp_mover_from(x, node))
+		if (mover->announced_epoch == x->base.epoch ||
+		    (node != EXCHANGE_ALL && mover != udp_mover_from(x, node)))
 			continue;
+		mover->announced_epoch = x->base.epoch;
 		mover->announces = true;
 		udp_mover_wake(mover);
 	}

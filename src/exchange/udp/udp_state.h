@@ -179,6 +179,7 @@ struct udp_mover {
 
 	/* Written by udp.c. */
 	bool announces; /* the mover is to tell its peers of the collective */
+	uint32_t announced_epoch; /* it was asked to for that one */
 
 	/* Written by udp_receive.c. */
 	struct udp_receive_batch receiving;
@@ -354,7 +355,8 @@ struct udp_mover *udp_mover_to(const struct udp *x, unsigned node);
 uint64_t udp_mover_sent_bytes(const struct udp *x, unsigned node);
 /* The caller, who has the state (struct udp), lends it to other threads while
  * it copies bytes, or sends or takes a datagram.  As it takes the state back,
- * the epoch may be another one, and there may be a failure. */
+ * the collective is the same, since that settles (udp_mover_settle()) before it
+ * begins and ends; but there may be a failure. */
 void udp_mover_lend_state(struct udp *x);
 void udp_mover_retake_state(struct udp *x);
 /* The mover begins to look for what there is to do. */
