@@ -187,7 +187,9 @@ static void prepare_when_announced(struct exchange *exchange)
 	exchange->is_prepared = true;
 	if (exchange->transport->ready)
 		exchange->transport->ready(exchange);
-	for (unsigned i = 1; i < exchange->ring_count; i++)
+	/* Another thread may have noted a failure meanwhile. */
+	for (unsigned i = 1; i < exchange->ring_count && !exchange->failed.any;
+	     i++)
 		if (exchange_announced(exchange, exchange->ring[i])
 			    ->byte_count == 0)
 			exchange_pass_on(exchange, exchange->ring[i], 0, true);

@@ -233,13 +233,11 @@ static void pass_on(struct udp *x, unsigned node, uint64_t prefix)
 		udp_status_send(x, node, 0);
 }
 
-/* Copy the bytes to where they belong.  False: it has failed, or the collective
- * is over. */
+/* Copy the bytes to where they belong.  False: it has failed. */
 static bool take(struct udp_mover *mover)
 {
 	struct udp_receive_batch *r = &mover->receiving;
 	struct udp *x = mover->x;
-	uint32_t epoch = x->base.epoch;
 	ssize_t taken;
 
 	udp_mover_lend_state(x);
@@ -247,7 +245,7 @@ static bool take(struct udp_mover *mover)
 	if (taken >= 0)
 		check(x, r);
 	udp_mover_retake_state(x);
-	return taken >= 0 && x->base.epoch == epoch && udp_may_move(x);
+	return taken >= 0 && udp_may_move(x);
 }
 
 /* Take one batch.  1; 0: there is none; -1: it was not for us. */

@@ -407,6 +407,12 @@ static int send_batch(struct udp_mover *mover)
 	return sent;
 }
 
+/* Between collectives all ranks have all messages. */
+static bool may_send(const struct udp *x)
+{
+	return x->base.collective && udp_may_move(x) && !x->awaits_lent;
+}
+
 bool udp_send_some(struct udp_mover *mover, uint64_t now_ns)
 {
 	struct udp_batch *batch = &mover->sending;
@@ -416,9 +422,10 @@ bool udp_send_some(struct udp_mover *mover, uint64_t now_ns)
 	int sent;
 
 	mover->blocked = false;
-	/* Between collectives all ranks have all messages. */
-	if (!x->base.collective || !udp_may_move(x) || x->awaits_lent ||
-	    (!batch->active && !fill_next(mover, now_ns)))
+	if (!may_send(x) || (!batch->active && !fill_next(mover, now_ns)))
+		return false;
+	/* To fill it, the mover may have told others, and lent the state. */
+	if (!may_send(x))
 		return false;
 	begin_ns = lane ? trace_begin(lane) : 0;
 	sent = send_batch(mover);

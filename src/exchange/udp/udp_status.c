@@ -210,12 +210,13 @@ static void send_datagram(struct udp *x, unsigned node, const uint8_t *datagram,
 					 x->peers[node]->status_serial < 3
 				 ? 1
 				 : UDP_PORT_TRIES;
-	/* Read while we have the state: it changes while we have lent it. */
+	/* Both are read before the state is lent: meanwhile the rank's own
+	 * thread may begin to keep it, and the node tell its port. */
 	bool lends = !x->keeps_state;
+	unsigned first_port = x->control_ports[node];
 
 	for (unsigned i = 0; i < tries; i++) {
-		uint16_t port =
-			(uint16_t)(x->control_ports[node] + i * x->port_step);
+		uint16_t port = (uint16_t)(first_port + i * x->port_step);
 		struct address to = udp_address(x, node, port);
 
 		x->base.counters.status_datagrams++;
