@@ -9,6 +9,7 @@
 #include "cluster/cluster_state.h"
 #include "cluster/agreement/input_division.h"
 #include "exchange/exchange_grid.h"
+#include "exchange/model/exchange_model.h"
 #include "exchange/udp/udp.h"
 #include "io/input/input_reader.h"
 #include "io/output/outpath.h"
@@ -281,10 +282,6 @@ static struct exchange *open_udp(struct cluster *cluster,
 	return udp_open(options, &udp_options, failure);
 }
 
-/* What a thread and its CPU move, of datagrams of 9000 bytes, in 10^6 bits a
- * second: so a link that is not faster has the rank's own thread alone. */
-#define THREAD_MBIT 12500
-
 /* As many threads as a link of this rank needs, and as it has CPUs. */
 static unsigned choose_threads(const struct cluster *cluster)
 {
@@ -298,8 +295,7 @@ static unsigned choose_threads(const struct cluster *cluster)
 	    cluster_is_on_one_machine(cluster) ||
 	    !interface_find(&rank->addresses[rank->rank], name))
 		return 1;
-	workers = MIN(workers, UDP_THREADS_MAX);
-	return MAX(1, MIN(workers, interface_mbit(name) / THREAD_MBIT));
+	return exchange_model_threads(1e6 * interface_mbit(name), workers);
 }
 
 /* Buffers of the network come from the node of the device that has our address,
@@ -422,7 +418,8 @@ static int map_input(struct cluster *cluster)
 	return error;
 }
 
-/* As many threads as each rank has for the exchange. */
+/* Each rank has at least so many threads for the exchange; the rank that has
+ * fewest is the last to end. */
 static unsigned least_threads(const struct cluster *cluster)
 {
 	uint64_t least = UDP_THREADS_MAX;

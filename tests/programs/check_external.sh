@@ -381,8 +381,12 @@ case_suppose_in_memory()
 	# 1 us to receive.
 	for option in mtu=1500:17 senders=2:17 receivers=2:8 senders=2,receivers=4:4; do
 		expect_said "${option##*:}" "e['all_at_once_ns'] // 10**6" \
-			--suppose="2:1000000,${option%:*}" --link-rate=1000Gbit
+			--suppose="2:1000000,${option%:*}" \
+			--link-rate=1000Gbit --threads=1
 	done
+	# Each thread does both, for its part of them.
+	expect_said "6 all-at-once" "e['all_at_once_ns'] // 10**6, e['schedule']" \
+		--suppose=2:1000000 --link-rate=1000Gbit --threads=4
 	expect_said "None None" "e, p['predicted_passes']" --suppose=64:1000
 	# The same is printed as a text.
 	expect_sorted --explain --link-rate=10Gbit --threads=2 --suppose=\

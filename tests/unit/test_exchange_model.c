@@ -196,6 +196,7 @@ static void exchange_model__each_term(void **state)
 		.latency_ns = 1e9,
 		.gather_bytes_per_s = 1e18,
 		.status_count = 1,
+		.threads = 1,
 	};
 	/* Of 5 ranks: 4 announcements and 4 messages, of one datagram and of
 	 * three; 4 STATUS, and 3 ways. */
@@ -223,6 +224,7 @@ static void exchange_model__status_on_the_link(void **state)
 		.announce_bytes = 8,
 		.announce_all_max = 4,
 		.status_count = 2,
+		.threads = 1,
 	};
 	/* 3 times, to each other of 4 ranks: announcement and first STATUS with
 	 * 4 lengths, the second one with none, and the message. */
@@ -357,6 +359,57 @@ static void exchange_model__schedule(void **state)
 						      n, bytes));
 }
 
+static void check_between(double value, double low, double high)
+{
+	if (value < low || value > high)
+		fail_msg("%g, not %g to %g", value, low, high);
+}
+
+/* One for each 12.5 Gbit/s of a link, and for each CPU. */
+static void exchange_model__threads(void **state)
+{
+	(void)state;
+	assert_int_equal(exchange_model_threads(0, 64), 1);
+	assert_int_equal(exchange_model_threads(24.9e9, 64), 1);
+	assert_int_equal(exchange_model_threads(25e9, 64), 2);
+	assert_int_equal(exchange_model_threads(100e9, 4), 4);
+	assert_int_equal(exchange_model_threads(1e30, 64), 8);
+	assert_int_equal(exchange_model_threads(1e30, 0), 1);
+}
+
+/* As simulated ranks take, by several threads, on 100 Gbit/s with packets of
+ * 9000 bytes (results/NOTES.md). */
+static void exchange_model__simulated_threads(void **state)
+{
+	static const struct {
+		unsigned threads, ranks;
+		double bytes, all_at_once_us, grid_us;
+	} cases[] = {
+		{ 8, 64, 24414, 241, 506 }, { 8, 120, 6944, 254, 345 },
+		{ 8, 64, 1000, 129, 97 },   { 8, 256, 1500, 431, 179 },
+		{ 4, 64, 24414, 418, 732 }, { 4, 128, 4000, 445, 432 },
+		{ 4, 64, 1000, 216, 116 },  { 4, 256, 1500, 784, 265 },
+	};
+
+	(void)state;
+	exchange_model_ethernet(&model, 100e9, 9000, 1, 1);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		unsigned n = cases[i].ranks;
+		double bytes = cases[i].bytes;
+
+		model.threads = cases[i].threads;
+		check_between(exchange_model_ns(&model, EXCHANGE_ALL_AT_ONCE, n,
+						bytes) /
+				      1000,
+			      0.95 * cases[i].all_at_once_us,
+			      1.55 * cases[i].all_at_once_us);
+		check_between(
+			exchange_model_ns(&model, EXCHANGE_GRID, n, bytes) /
+				1000,
+			0.9 * cases[i].grid_us, 1.9 * cases[i].grid_us);
+	}
+}
+
 /* The longest message with which the grid takes less time. */
 static double crossing_bytes(enum exchange_schedule other, unsigned ranks)
 {
@@ -367,12 +420,6 @@ static double crossing_bytes(enum exchange_schedule other, unsigned ranks)
 		    exchange_model_ns(&model, other, ranks, bytes))
 			found = bytes;
 	return found;
-}
-
-static void check_between(double value, double low, double high)
-{
-	if (value < low || value > high)
-		fail_msg("%g, not %g to %g", value, low, high);
 }
 
 /* exchange_model.h gives these figures as the reason for 8 KiB. */
@@ -480,6 +527,8 @@ int main(void)
 		cmocka_unit_test(exchange_model__grid_sides),
 		cmocka_unit_test(exchange_model__grid_of_one_row),
 		cmocka_unit_test(exchange_model__schedule),
+		cmocka_unit_test(exchange_model__threads),
+		cmocka_unit_test(exchange_model__simulated_threads),
 		cmocka_unit_test(exchange_model__reason_for_the_grid),
 		cmocka_unit_test(exchange_model__reason_for_its_ranks),
 		cmocka_unit_test(exchange_model__measured_alone),

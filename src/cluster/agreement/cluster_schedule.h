@@ -24,10 +24,11 @@ uint32_t cluster_schedule_number(const struct cluster_schedule *wish);
 struct cluster_traffic {
 	unsigned node_count;
 	uint64_t byte_count;
-	bool on_one_machine;   /* there is no link to share */
-	bool is_external;      /* messages go in waves, long ones */
-	bool is_by_mpi;	       /* which sends by rounds, or a grid of them */
-	unsigned thread_count; /* each rank has so many for it, from 1 */
+	bool on_one_machine; /* there is no link to share */
+	bool is_external;    /* messages go in waves, long ones */
+	bool is_by_mpi;	     /* which sends by rounds, or a grid of them */
+	/* Each rank has at least so many threads for the exchange; from 1. */
+	unsigned thread_count;
 };
 
 /* The schedule before the ranks know of each other: rounds, or all-at-once on

@@ -70,7 +70,7 @@ static void predict_exchange(struct memory_forecast *forecast,
 		forecast->schedules_ns[s] =
 			exchange_model_ns(model, s, rank_count, bytes);
 	forecast->chosen = exchange_model_schedule(
-		(uint64_t)MIN(bytes, BYTES_MAX), rank_count, 1);
+		(uint64_t)MIN(bytes, BYTES_MAX), rank_count, model->threads);
 	exchange_model_grid_sides(rank_count, &forecast->rows,
 				  &forecast->columns);
 	predict_codec(forecast, request);

@@ -3,9 +3,12 @@
  */
 #include "exchange/model/exchange_model.h"
 
+#include <assert.h>
+
 #include "base/base.h"
 #include "base/clock.h"
 #include "exchange/grid_bundle.h"
+#include "exchange/udp/udp.h"
 #include "exchange/udp/udp_wire.h"
 
 /* The heads of IP and UDP, and the exchange's own (udp_wire.h). */
@@ -14,6 +17,9 @@
 #define ETHERNET_BYTES 38
 /* The largest double that becomes a number of bytes. */
 #define MESSAGE_BYTES_MAX 1e18
+/* What a thread and its CPU move, of datagrams of 9000 bytes: so a link that is
+ * not twice as fast has the rank's own thread alone. */
+#define THREAD_BITS_PER_S 12.5e9
 /* The neighbour's word is sent before the last so many bytes of a round. */
 #define WORD_AHEAD_BYTES (32 << 10)
 
@@ -60,7 +66,15 @@ void exchange_model_ethernet(struct exchange_model *model,
 		.announce_all_max = EXCHANGE_KNOWN_MAX,
 		/* All of yours have arrived: for half of them DATA tells it. */
 		.status_count = 0.5,
+		.threads = 1,
 	};
+}
+
+unsigned exchange_model_threads(double link_bits_per_s, unsigned cpus)
+{
+	double threads = link_bits_per_s / THREAD_BITS_PER_S;
+
+	return (unsigned)MAX(1, MIN(threads, MIN(cpus, UDP_THREADS_MAX)));
 }
 
 void exchange_model_set_overhead(struct exchange_model *model,
@@ -96,9 +110,11 @@ static double message_ns(const struct exchange_model *model, double bytes)
 	double send_ns = model->message_ns + model->send_ns * count;
 	double receive_ns = model->message_ns + model->receive_ns * count;
 	double shared_ns = (send_ns + receive_ns) * model->ranks_per_cpu;
+	double cpu_ns = model->threads > 1
+				? (send_ns + receive_ns) / model->threads
+				: MAX(send_ns, receive_ns);
 
-	return MAX(MAX(link_ns(model, bytes), shared_ns),
-		   MAX(send_ns, receive_ns));
+	return MAX(MAX(link_ns(model, bytes), shared_ns), cpu_ns);
 }
 
 /* STATUS, which has so many bytes more than its fixed ones. */
@@ -107,7 +123,8 @@ static double status_ns(const struct exchange_model *model, double more_bytes)
 	double bytes =
 		model->status_bytes > 0 ? model->status_bytes + more_bytes : 0;
 
-	return MAX(model->status_ns * MAX(1, model->ranks_per_cpu),
+	return MAX(model->status_ns *
+			   MAX(1.0 / model->threads, model->ranks_per_cpu),
 		   NS_PER_S * bytes / model->link_bytes_per_s);
 }
 
@@ -204,12 +221,13 @@ double exchange_model_ns(const struct exchange_model *model,
 			 enum exchange_schedule schedule, unsigned ranks,
 			 double message_bytes)
 {
+	struct exchange_model by_one = *model;
 	unsigned rows, columns;
 
 	if (schedule == EXCHANGE_AUTO)
 		schedule = exchange_model_schedule(
 			(uint64_t)MIN(message_bytes, MESSAGE_BYTES_MAX), ranks,
-			1);
+			model->threads);
 	switch (schedule) {
 	case EXCHANGE_GRID:
 		exchange_model_grid_sides(ranks, &rows, &columns);
@@ -217,8 +235,10 @@ double exchange_model_ns(const struct exchange_model *model,
 	case EXCHANGE_ALL_AT_ONCE:
 		return direct_ns(model, ranks, message_bytes, 0);
 	default:
-		return direct_ns(model, ranks, message_bytes,
-				 word_ns(model, message_bytes));
+		/* A rank speaks with one other at a time, by one thread. */
+		by_one.threads = 1;
+		return direct_ns(&by_one, ranks, message_bytes,
+				 word_ns(&by_one, message_bytes));
 	}
 }
 
@@ -228,6 +248,7 @@ enum exchange_schedule exchange_model_schedule(uint64_t message_bytes,
 	uint64_t grid_bytes;
 	unsigned rows, columns;
 
+	assert(threads > 0);
 	if (message_bytes > EXCHANGE_MODEL_ROUNDS_BYTES && threads == 1)
 		return EXCHANGE_ROUNDS;
 	exchange_model_grid_sides(ranks, &rows, &columns);

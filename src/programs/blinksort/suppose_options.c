@@ -211,12 +211,19 @@ static uint64_t least_bytes(const struct suppose_options *suppose,
 
 /* The exchange of ranks with such links. */
 static void model_exchange(const struct suppose_options *suppose,
-			   uint64_t link_rate, struct exchange_model *model)
+			   uint64_t link_rate, unsigned thread_count,
+			   struct exchange_model *model)
 {
+	bool has_usual_cpus =
+		suppose->sending_cpus == 1 && suppose->receiving_cpus == 1;
+
 	exchange_model_ethernet(model, 8 * (double)link_rate,
 				(unsigned)suppose->mtu_bytes,
 				(unsigned)suppose->sending_cpus,
 				(unsigned)suppose->receiving_cpus);
+	if (has_usual_cpus && suppose->shared_cpus == 0)
+		model->threads = exchange_model_threads(8 * (double)link_rate,
+							thread_count);
 	if (suppose->overhead_bytes != UINT64_MAX)
 		exchange_model_set_overhead(model,
 					    (double)suppose->overhead_bytes);
@@ -255,7 +262,7 @@ static void forecast_memory(const struct suppose_options *suppose,
 	memory.disk_read = rates->read;
 	memory.disk_write = rates->write;
 	if (rates->link > 0) {
-		model_exchange(suppose, rates->link, &exchange);
+		model_exchange(suppose, rates->link, thread_count, &exchange);
 		memory.exchange = &exchange;
 	}
 	memory_model_forecast(forecast, &memory);
