@@ -17,12 +17,12 @@
  * and to make entries of their records, takes some 20 ms. */
 #define UNSERVED_BYTES_MAX (16 * MIB)
 
-/* One rank's bundle to us.  The lengths of all bundles lie together, before the
- * bytes of all: most lengths would otherwise be alone in their page. */
+/* One rank's bundle to us, in the memory of its step.  The lengths of all
+ * bundles lie together, before the parts of all: most lengths would otherwise
+ * be alone in their page. */
 struct incoming_bundle {
-	uint8_t *lengths; /* in the memory of its step, as the bytes are */
-	uint8_t *bytes;
-	uint64_t lengths_bytes, byte_count; /* of lengths; of both */
+	uint8_t *lengths, *parts;
+	uint64_t lengths_bytes, parts_bytes;
 };
 
 /* One of the two exchanges. */
@@ -81,8 +81,8 @@ static struct incoming_bundle *incoming_from(const struct step *step,
 	return &step->incoming[place_of(step, node)];
 }
 
-/* A bundle of our row is for our column; one of our column, of the sender's
- * row, is for us. */
+/* So many parts the sender's bundle has: one from our row is for our column,
+ * and one from our column has what the sender's row has for us. */
 static unsigned incoming_parts(const struct step *step, unsigned sender)
 {
 	const struct grid_shape *shape = &step->grid->shape;
@@ -209,7 +209,7 @@ static void bundle_by_rows(struct exchange_grid *grid)
 		unsigned from = grid->row.group[s];
 		const struct incoming_bundle *bundle =
 			incoming_from(&grid->row, from);
-		const uint8_t *at = bundle->bytes;
+		const uint8_t *at = bundle->parts;
 
 		for (unsigned k = 0; k < targets; k++) {
 			struct grid_part *part =
@@ -233,7 +233,7 @@ static void bundle_by_rows(struct exchange_grid *grid)
 /* --- bundles that come ------------------------------------------------------
  */
 
-/* First the lengths of all, then the bytes of all. */
+/* The memory has first the lengths of all bundles, and then their parts. */
 static void lay_bundles(struct step *step, const uint64_t *receive_bytes)
 {
 	unsigned count = step->inner.group_count;
@@ -242,21 +242,19 @@ static void lay_bundles(struct step *step, const uint64_t *receive_bytes)
 	for (unsigned k = 0; k < count; k++) {
 		struct incoming_bundle *bundle = &step->incoming[k];
 		unsigned node = step->group[k];
+		uint64_t bytes = receive_bytes[node];
 
-		bundle->byte_count = receive_bytes[node];
 		/* A rank that passes nothing on gets none, and sends none. */
 		bundle->lengths_bytes =
-			MIN(bundle->byte_count,
-			    incoming_parts(step, node) *
-				    (uint64_t)GRID_LENGTH_BYTES);
+			MIN(bytes, incoming_parts(step, node) *
+					   (uint64_t)GRID_LENGTH_BYTES);
+		bundle->parts_bytes = bytes - bundle->lengths_bytes;
 		bundle->lengths = next;
 		next += bundle->lengths_bytes;
 	}
 	for (unsigned k = 0; k < count; k++) {
-		struct incoming_bundle *bundle = &step->incoming[k];
-
-		bundle->bytes = next;
-		next += bundle->byte_count - bundle->lengths_bytes;
+		step->incoming[k].parts = next;
+		next += step->incoming[k].parts_bytes;
 	}
 }
 
@@ -287,8 +285,9 @@ static uint8_t *place(void *context, unsigned node, uint64_t offset,
 		*room = bundle->lengths_bytes - offset;
 		return bundle->lengths + offset;
 	}
-	*room = bundle->byte_count - offset;
-	return bundle->bytes + (offset - bundle->lengths_bytes);
+	offset -= bundle->lengths_bytes;
+	*room = bundle->parts_bytes - offset;
+	return bundle->parts + offset;
 }
 
 static bool idle(void *context)
@@ -342,8 +341,7 @@ static int check_bundle(const struct exchange_grid *grid,
 	bool is_row = step == &grid->row;
 	unsigned row = grid_row_of(&grid->shape, sender);
 	unsigned count = incoming_parts(step, sender);
-	const struct incoming_bundle *bundle = incoming_from(step, sender);
-	uint64_t left = bundle->byte_count - bundle->lengths_bytes;
+	uint64_t left = incoming_from(step, sender)->parts_bytes;
 	int error = 0;
 
 	for (unsigned k = 0; k < count && error == 0; k++)
@@ -399,7 +397,7 @@ static void find_in_column(struct exchange_grid *grid, unsigned sender)
 		incoming_from(&grid->column, sender);
 	unsigned row = grid_row_of(&grid->shape, sender),
 		 sources = grid_row_count(&grid->shape, row);
-	const uint8_t *at = bundle->bytes;
+	const uint8_t *at = bundle->parts;
 
 	for (unsigned s = 0; s < sources; s++) {
 		note_message(grid, grid_row_member(&grid->shape, row, s), at,

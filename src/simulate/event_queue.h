@@ -32,7 +32,8 @@ struct event_queue {
 /* Returns 0 or -ENOMEM. */
 int event_queue_add(struct event_queue *queue, struct event *event,
 		    uint64_t at_ns);
-/* The event does not occur, if it was to. */
+/* The event does not occur; until the queue has passed its time, or has ended,
+ * the caller's struct must stay all the same. */
 void event_queue_cancel(struct event *event);
 /* When the next event occurs; UINT64_MAX: there is none. */
 uint64_t event_queue_next_ns(struct event_queue *queue);

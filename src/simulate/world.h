@@ -58,7 +58,7 @@ struct host {
 	uint64_t awaited;
 	uint64_t wakes_ns;
 	uint64_t random;
-	/* Of a place's first CPU, written by virtual_threads.c: who has its
+	/* Of a place's first CPU, written by virtual_calls.c: who has its
 	 * lock, how many wait for it, and when it was last given away. */
 	struct host *lock_holder;
 	unsigned lock_waiters;

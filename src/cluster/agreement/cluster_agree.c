@@ -14,7 +14,9 @@
 #include "sort/buckets.h"
 #include "sort/plan.h"
 
-#define VERSION 13
+/* Of a hello, and of what ranks conclude from all hellos, each for itself: of
+ * two rules that differ, one would blame the other. */
+#define VERSION 14
 
 /* A node's output range that is cut at sampled borders is wrong by half a
  * bucket at either end: with this many splitters for each node by less than 2
