@@ -254,6 +254,14 @@ static void spend(struct host *host, const struct virtual_cost *cost,
 
 /* The kernel takes a message wholly if its socket's buffer has any room.  A
  * batch is one message; single segments are one each. */
+/* Other threads of the place run while this one calls the kernel, also where it
+ * has the lock. */
+static void settle_threads(struct host *host)
+{
+	if (host->world->cpu_count > 1)
+		host_settle(host);
+}
+
 int __wrap_datagram_send(struct datagram_socket *socket,
 			 const struct address *to, const struct iovec *parts,
 			 unsigned part_count, size_t segment_bytes,
@@ -267,12 +275,13 @@ int __wrap_datagram_send(struct datagram_socket *socket,
 	if (!host)
 		return __real_datagram_send(socket, to, parts, part_count,
 					    segment_bytes, total_bytes);
+	host_spend(host, options_of(host)->send.call_ns);
+	settle_threads(host);
 	for (unsigned i = 0; i < part_count; i++) {
 		memcpy(bytes + filled, parts[i].iov_base, parts[i].iov_len);
 		filled += parts[i].iov_len;
 	}
 	assert(filled == total_bytes);
-	host_spend(host, options_of(host)->send.call_ns);
 	for (; at < total_bytes; at += segment_bytes, sent++) {
 		size_t length = MIN(segment_bytes, total_bytes - at);
 
@@ -287,6 +296,7 @@ int __wrap_datagram_send(struct datagram_socket *socket,
 			virtual_network_put(host, (unsigned)socket->fd, to,
 					    bytes + at, length);
 	}
+	settle_threads(host);
 	return sent;
 }
 
@@ -547,6 +557,7 @@ void __wrap_udp_lock_give(pthread_mutex_t *lock)
 		return;
 	}
 	place = world_cpu(host->world, host->number, 0);
+	assert(place->lock_holder == host);
 	place->lock_holder = NULL;
 	place->lock_free_ns = host->now_ns;
 	if (place->lock_waiters > 0)

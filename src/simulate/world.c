@@ -189,7 +189,8 @@ void world_stop(struct world *world)
 		host->is_dead = true;
 		host->waits = false;
 		host->dies_ns = UINT64_MAX;
-		host->lock_holder = NULL;
+		/* Who tidies up has the lock: nobody else can want it. */
+		host->lock_holder = host;
 		host->lock_waiters = 0;
 	}
 	world->end_ns = UINT64_MAX;

@@ -97,4 +97,8 @@ fault gaps_once $UDP/udp_receive.c \
 # A thread goes to sleep though it has been woken while it was busy.
 fault lost_wakeup $UDP/udp_mover.c \
 	's/^\tif (mover->is_wanted)$/\tif (mover->is_wanted \&\& !mover->x)/'
+# A thread that has lent the state asks once more whether it has; rank 0 has to
+# tell of a barrier just then.
+SEEDS=10000 fault asked_twice $UDP/udp_status.c \
+	'/datagram_send(socket/,/retake/s/^\t\tif (lends)/\t\tif (!x->keeps_state)/'
 exit $failed
