@@ -331,7 +331,7 @@ case_scratch_full()
 	rm -rf scratch.*
 	mkdir scratch.2
 	mount -t tmpfs -o size="$1" none scratch.2
-	trap 'umount -l scratch.2' EXIT
+	at_end 'umount -l scratch.2'
 	start_external 4
 	wait_ranks 0 1 2 3
 	umount -l scratch.2
@@ -359,10 +359,10 @@ fill_scratch()
 	mkdir scratch.2
 	mkfs.ext2 -q -F -b 4096 -m 0 disk
 	mount -o loop disk scratch.2
-	trap 'umount -l scratch.2' EXIT
+	at_end 'umount -l scratch.2'
 	empty=$(used_of scratch.2)
 	start_external 4
-	trap 'end_ranks; umount -l scratch.2' EXIT
+	at_end 'end_ranks; umount -l scratch.2'
 	until [ "$(used_of scratch.2)" -gt $((empty + 40000 * $1 / 100)) ] ||
 		! kill -0 "${pids[2]}" 2>/dev/null; do
 		:

@@ -285,7 +285,7 @@ case_shared_pages()
 	local here=$PWD records
 
 	cd "$(mktemp -d -p /dev/shm check_cluster.XXXXXX)"
-	trap 'rm -rf "$PWD"' EXIT
+	at_end 'rm -rf "$PWD"'
 	for records in 94000 120000 83888; do
 		"$BIN/blinkgen" -a "$records" whole
 		expect_sorted whole -o want
@@ -897,7 +897,7 @@ case_full()
 	mkdir to.0 to.1 to.2 to.3
 	mount -t tmpfs -o size=16k tmpfs to.1
 	# shellcheck disable=SC2064 # now
-	trap "umount '$PWD/to.1'" EXIT
+	at_end "umount '$PWD/to.1'"
 	on_nodes 4 "${BLINKSORT[@]}" --cluster "$PWD/in.%r" \
 		-o "$PWD/to.%r/out" --deadline="$DEADLINE_S"
 	expect_all_fail 3 1 "to\.1|No space"
@@ -1048,7 +1048,7 @@ case_gather_full()
 	mkdir to
 	mount -t tmpfs -o size=32k tmpfs to
 	# shellcheck disable=SC2064 # now
-	trap "umount '$PWD/to'" EXIT
+	at_end "umount '$PWD/to'"
 	echo old >to/out
 	gather_run 4
 	python3 - <<-'END' || fail "$(what_they_said)"

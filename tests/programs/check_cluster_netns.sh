@@ -619,7 +619,7 @@ if cannot netns; then
 	skip netns "$why"
 	finish
 fi
-trap netns_cleanup EXIT
+at_end netns_cleanup
 
 check_losses
 check_many

@@ -526,7 +526,7 @@ case_scratch_full()
 	rm -rf scratch.*
 	mkdir scratch.3
 	mount -t tmpfs -o size="$1" none scratch.3
-	trap 'umount -l scratch.3' EXIT
+	at_end 'umount -l scratch.3'
 	start_roles 4
 	wait_ranks 0 1 2 3
 	umount -l scratch.3

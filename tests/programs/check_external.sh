@@ -563,7 +563,7 @@ case_memory_is_kept()
 {
 	local limit_file=memory.max
 
-	trap 'rmdir "$group"' EXIT
+	at_end 'rmdir "$group"'
 	[ -e "$group/memory.max" ] || limit_file=memory.limit_in_bytes
 	echo 16M >"$group/$limit_file"
 	[ ! -e "$group/memory.swap.max" ] || echo 0 >"$group/memory.swap.max"
@@ -670,7 +670,7 @@ in_tmpfs()
 
 	mkdir -p small
 	mount -t tmpfs -o "size=$size" none small
-	trap 'umount -l small' EXIT
+	at_end 'umount -l small'
 	"$@"
 }
 
@@ -888,7 +888,7 @@ case_room_given_back()
 case_on_tmpfs()
 {
 	folder=$(mktemp -d /dev/shm/blinksort-external.XXXXXX)
-	trap 'rm -rf "$folder"' EXIT
+	at_end 'rm -rf "$folder"'
 	make_in
 	"$BIN/blinksort" in -o want
 	run_tested in -o out "${LITTLE[@]}" -T "$folder"

@@ -17,7 +17,7 @@ LITTLE=(--io=direct --threads=2 -S 18M)
 on_two_devices()
 {
 	folder=$(mktemp -d /dev/shm/blinksort-lanes.XXXXXX)
-	trap 'rm -rf "$folder"' EXIT
+	at_end 'rm -rf "$folder"'
 	mkdir one
 	"$@"
 }
@@ -148,7 +148,7 @@ case_many_devices()
 	split -n 6 -a 1 -d in part.
 	mkdir one
 	files=()
-	trap 'umount -l device.*' EXIT
+	at_end 'umount -l device.*'
 	for device in 0 1 2 3 4 5; do
 		mkdir "device.$device"
 		mount -t tmpfs none "device.$device"

@@ -232,7 +232,7 @@ case_full_disk()
 	mkdir disk
 	mount -t tmpfs -o size=2m tmpfs disk
 	# shellcheck disable=SC2064 # now
-	trap "umount '$PWD/disk'" EXIT
+	at_end "umount '$PWD/disk'"
 	echo old >disk/old
 	for threads in 1 2 5; do
 		expect_refused 3 'disk/f: .*No space left' "-t$threads" 100000 \

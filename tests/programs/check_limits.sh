@@ -244,7 +244,7 @@ case_memory_part()
 # What has been read several times is in the way of nobody.
 case_cache_is_free()
 {
-	trap 'rmdir "$group"' EXIT
+	at_end 'rmdir "$group"'
 	"$BIN/blinkgen" -a 1000000 in
 	head -c 80000000 /dev/zero >other
 	uncache in other
@@ -262,7 +262,7 @@ case_cache_is_free()
 in_ramdisk()
 {
 	ramdisk=$(mktemp -d /dev/shm/blinksort-limits.XXXXXX)
-	trap 'rm -rf "$ramdisk"; [ -z "${group-}" ] || rmdir "$group"' EXIT
+	at_end 'rm -rf "$ramdisk"; [ -z "${group-}" ] || rmdir "$group"'
 	"$@"
 }
 
@@ -377,7 +377,7 @@ case_explain()
 	expect_match '"refused": null' "$STDOUT"
 	mkdir -p few
 	mount -t tmpfs -o size=30M none few
-	trap 'umount few' EXIT
+	at_end 'umount few'
 	run_tested in -o out --io=direct -S 20M --threads=2 -T few
 	[ "$status" = 3 ] || fail "status $status"
 	run_tested in -o out --io=direct -S 20M --threads=2 -T few --explain \
@@ -393,7 +393,7 @@ case_explain()
 # A quota of CPU time bounds the default of threads where it matters.
 case_cpu_quota()
 {
-	trap 'rmdir "$cpu_group"' EXIT
+	at_end 'rmdir "$cpu_group"'
 	truncate -s 300M in
 	# shellcheck disable=SC2016 # of the inner shell
 	with_cpus 64 sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$cpu_group" \

@@ -163,7 +163,7 @@ case_output_stays_beside_it()
 {
 	mkdir folder
 	echo old >folder/out
-	trap 'chattr -a folder' EXIT
+	at_end 'chattr -a folder'
 	chattr +a folder
 	run_tested -o folder/out "$RECORD"
 	[ "$status" = 3 ] || fail "exit status $status"

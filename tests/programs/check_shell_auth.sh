@@ -71,7 +71,7 @@ case_key_by_descriptor()
 	start_unprivileged_daemon --key-file=fd:9 9<"$BLINK_KEY"
 	pid=$!
 	# shellcheck disable=SC2064 # now
-	trap "kill $pid; wait $pid" EXIT
+	at_end "kill $pid; wait $pid"
 	sh_run -w "$unprivileged_node" -- /bin/true
 	[ "$status" = 0 ]
 	! readlink "/proc/$pid/fd/"* | grep -F -x "$BLINK_KEY" ||
@@ -88,7 +88,7 @@ case_memory_of_daemon()
 	start_unprivileged_daemon --processes=100
 	pid=$!
 	# shellcheck disable=SC2064 # now
-	trap "kill $pid; wait $pid" EXIT
+	at_end "kill $pid; wait $pid"
 	# shellcheck disable=SC2016 # for the node's shell
 	sh_run --key-file "$unprivileged_key" -w "$unprivileged_node" -q -N -- \
 		/bin/sh -c 'for pid in $$ $PPID; do

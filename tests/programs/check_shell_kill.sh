@@ -51,7 +51,7 @@ case_client_killed()
 		/bin/sh -c "$FAMILY" "$mark" 2>err &
 	client=$!
 	# shellcheck disable=SC2064 # now
-	trap "kill -KILL $client 2>/dev/null || true" EXIT
+	at_end "kill -KILL $client 2>/dev/null || true"
 	wait_until has_family_or_ended "$mark" 15 "$client"
 	# While the client lives the lease is renewed.
 	sleep "$(seconds_of 1200)"
@@ -164,7 +164,7 @@ case_fork_bomb()
 	start_unprivileged_daemon --processes=$limit
 	pid=$!
 	# shellcheck disable=SC2064 # now
-	trap "kill $pid; wait $pid" EXIT
+	at_end "kill $pid; wait $pid"
 	"$BIN/blinksh" "${PATIENT[@]}" --key-file "$unprivileged_key" \
 		--timeout="$(seconds_of 1500)" \
 		-w "$unprivileged_node" -- /usr/bin/python3 -c "$BOMB" \
@@ -194,7 +194,7 @@ case_signals_ignored()
 	pid=$!
 	trap - CHLD TERM
 	# shellcheck disable=SC2064 # now
-	trap "kill -KILL $pid" EXIT
+	at_end "kill -KILL $pid"
 	sh_run --key-file "$unprivileged_key" -w "$unprivileged_node" -- /bin/true
 	[ "$status" = 0 ]
 	sh_run --key-file "$unprivileged_key" -w "$unprivileged_node" -- /bin/false
@@ -211,7 +211,7 @@ case_no_namespaces()
 	start_unprivileged_daemon --no-namespaces
 	pid=$!
 	# shellcheck disable=SC2064 # now
-	trap "kill $pid; wait $pid" EXIT
+	at_end "kill $pid; wait $pid"
 	node=(--key-file "$unprivileged_key" -w "$unprivileged_node")
 	sh_run "${node[@]}" -N -- /bin/cat /proc/self/status
 	[ "$status" = 0 ]
@@ -318,7 +318,7 @@ case_all_stopped()
 		ping >out 2>err &
 	client=$!
 	# shellcheck disable=SC2064 # now
-	trap "kill -CONT $pid $client 2>/dev/null || true" EXIT
+	at_end "kill -CONT $pid $client 2>/dev/null || true"
 	sleep 0.2
 	kill -STOP "$client"
 	sleep "$(seconds_of 1500)"

@@ -129,7 +129,7 @@ if cannot netns; then
 	skip loss "$why"
 	exit 77
 fi
-trap loss_cleanup EXIT
+at_end loss_cleanup
 
 if cannot nftables; then
 	skip dropped "$why"

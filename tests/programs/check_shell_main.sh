@@ -88,7 +88,7 @@ case_man_examples()
 	read -r -a words <<<"${daemon/--listen=10.0.0.1:7300/--listen=$address}"
 	"$BIN/blinkd" "${words[@]}" >daemon.out 2>daemon.err &
 	# shellcheck disable=SC2064 # now
-	trap "kill $!" EXIT
+	at_end "kill $!"
 	wait_until grep -q listening daemon.out
 	sed -n "s/^\.Dl \\$ blinksh -w 'node.* -- \\(.bin\|.usr.bin\)/\\1/p" \
 		"$REPO/shell/blinksh.1" >commands
@@ -416,7 +416,7 @@ case_background()
 	pid=$(sed -n "s/^blinkd: listening on $address, process //p" said)
 	[[ $pid =~ ^[0-9]+$ && $(wc -l <said) = 1 ]] || fail "$(cat said)"
 	# shellcheck disable=SC2064 # now
-	trap "kill $pid" EXIT
+	at_end "kill $pid"
 	[ "$(cat "/proc/$pid/comm")" = blinkd ]
 	sh_run -w "$address" ping
 	[ "$status" = 0 ]
@@ -434,7 +434,7 @@ case_line_unread()
 		</dev/null {writer}>&- &
 	pid=$!
 	# shellcheck disable=SC2064 # now
-	trap "kill $pid" EXIT
+	at_end "kill $pid"
 	exec {writer}>&-
 	until grep -q . err; do
 		kill -0 "$pid" || fail "it has ended"

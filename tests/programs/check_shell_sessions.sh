@@ -32,7 +32,7 @@ begin_client()
 	"$BIN/blinksh" --lease=60 "${lost_after[@]}" "$@" >out 2>err &
 	client=$!
 	# shellcheck disable=SC2064 # now
-	trap "kill -KILL $client 2>/dev/null || true" EXIT
+	at_end "kill -KILL $client 2>/dev/null || true"
 }
 
 # crowd_past_client: while it is stopped
@@ -92,7 +92,7 @@ case_all_at_once()
 	pid=$(daemon_pid 1)
 	kill -STOP "$pid"
 	# shellcheck disable=SC2064 # now
-	trap "kill -CONT $pid" EXIT
+	at_end "kill -CONT $pid"
 	for _ in {1..100}; do
 		"$BIN/blinksh" --lost-after="$(seconds_of 3000)" ping \
 			>>out 2>>err &
@@ -131,7 +131,7 @@ begin_stub()
 	timeout 300 python3 "$TESTS/programs/shell_stub.py" "$BLINK_KEY" "$stub" "$1" \
 		>said &
 	# shellcheck disable=SC2064 # now
-	trap "kill $! 2>/dev/null || true" EXIT
+	at_end "kill $! 2>/dev/null || true"
 	wait_until grep -q ready said
 }
 

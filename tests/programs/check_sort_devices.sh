@@ -29,10 +29,10 @@ with_devices()
 
 	# Before the folder is removed.  A loop device stays read-only when it
 	# is let go.
-	trap 'umount mounted 2>/dev/null || true
+	at_end 'umount mounted 2>/dev/null || true
 		partx -d "${devices[0]}" 2>/dev/null || true
 		blockdev --setrw "${devices[@]}" 2>/dev/null || true
-		losetup -d "${devices[@]}" 2>/dev/null || true' EXIT
+		losetup -d "${devices[@]}" 2>/dev/null || true'
 	for ((i = 0; i < $1; i++)); do
 		cp "$SCRATCH/before" "device.$i"
 		devices+=("$(losetup -P -f --show "device.$i")")

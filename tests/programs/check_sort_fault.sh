@@ -208,7 +208,7 @@ case_on_tmpfs()
 
 	folder=$(mktemp -d /dev/shm/blinksort-fault.XXXXXX)
 	(
-		trap 'rm -rf "$folder"' EXIT
+		at_end 'rm -rf "$folder"'
 		cd "$folder" || exit
 		"$@"
 	)

@@ -287,7 +287,7 @@ case_append_only()
 	mkdir folder
 	: >folder/out
 	: >out
-	trap 'chattr -ai out folder' EXIT
+	at_end 'chattr -ai out folder'
 	chattr +a out folder
 	expect_refused_early "append-only" out
 	expect_refused_early "folder is append-only" folder/out

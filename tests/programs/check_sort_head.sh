@@ -287,7 +287,7 @@ case_devices()
 	local rank folder rank_options=()
 
 	folder=$(mktemp -d /dev/shm/blinksort-head.XXXXXX)
-	trap 'rm -rf "$folder"' EXIT
+	at_end 'rm -rf "$folder"'
 	make_whole all-equal 100 4 even --key=0:10
 	mv want sorted
 	mv in.1 "$folder/second.0"

@@ -91,7 +91,7 @@ case_memory_files()
 
 	folder=$(mktemp -d -p /dev/shm)
 	# shellcheck disable=SC2064 # as it is now
-	trap "rm -rf '$folder'" EXIT
+	at_end "rm -rf '$folder'"
 	for header in 128 5000 3000000; do
 		make_inputs "$header" 100 20000000
 		cp in.? "$folder"
@@ -180,7 +180,7 @@ case_devices()
 		cp before device.0
 		dd if=in.0 of=device.0 conv=notrunc bs=1M status=none
 		cp before device.1
-		trap 'losetup -d "${devices[@]}" 2>/dev/null || true' EXIT
+		at_end 'losetup -d "${devices[@]}" 2>/dev/null || true'
 		devices=("$(losetup -f --show device.0)"
 			"$(losetup -f --show device.1)")
 		for io in "${IO_MODES[@]}"; do

@@ -207,7 +207,7 @@ case_found_many()
 case_found_elsewhere()
 {
 	folder=$(mktemp -d /dev/shm/blinksort-merge.XXXXXX)
-	trap 'rm -rf "$folder"' EXIT
+	at_end 'rm -rf "$folder"'
 	make_files 2 200000
 	"${BLINKSORT[@]}" "${ins[@]}" -o out "${LITTLE[@]}" -T "$folder" --json \
 		>"$STDOUT" 2>err

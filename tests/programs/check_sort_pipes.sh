@@ -60,7 +60,7 @@ with_memory()
 
 	folder=$(mktemp -d /dev/shm/blinksort-pipes.XXXXXX)
 	(
-		trap 'rm -rf "$folder"' EXIT
+		at_end 'rm -rf "$folder"'
 		TMPDIR=$folder "$@"
 		expect_folder "$folder"
 	)

@@ -418,7 +418,7 @@ case_refused_scenario()
 
 	memory=$(mktemp -d /dev/shm/blinksort-check.XXXXXX)
 	# shellcheck disable=SC2064 # now
-	trap "rm -rf '$memory'" EXIT
+	at_end "rm -rf '$memory'"
 	expect_refused 1 '^platter: .*tmpfs has no disk' --scenario=platter \
 		--trials=2 --out=record --work="$memory/work"
 	expect_refused 1 '^cache: .*tmpfs has no disk' --unverified \

@@ -27,11 +27,11 @@ with_devices()
 	devices=()
 
 	# A case that fails may have left a run behind.
-	trap 'kill -KILL $(jobs -p) 2>/dev/null || true
+	at_end 'kill -KILL $(jobs -p) 2>/dev/null || true
 		umount mounted 2>/dev/null || true
 		partx -d "${devices[1]}" 2>/dev/null || true
 		blockdev --setrw "${devices[@]}" 2>/dev/null || true
-		losetup -d "${devices[@]}" 2>/dev/null || true' EXIT
+		losetup -d "${devices[@]}" 2>/dev/null || true'
 	for i in 0 1; do
 		cp "$SCRATCH/before" "device.$i"
 		devices+=("$(losetup -P -f --show "device.$i")")

@@ -542,7 +542,7 @@ with_loops()
 	loops=()
 
 	# Before the folder is removed
-	trap 'umount mounted 2>/dev/null || true; losetup -d "${loops[@]}"' EXIT
+	at_end 'umount mounted 2>/dev/null || true; losetup -d "${loops[@]}"'
 	for ((i = 0; i < $1; i++)); do
 		truncate -s 1000M "backing.$i"
 		loops+=("$(losetup -f -P --show "backing.$i")")

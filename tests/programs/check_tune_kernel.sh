@@ -139,7 +139,7 @@ case_away()
 	expect_same want got
 }
 
-trap cleanup EXIT
+at_end cleanup
 check_able netns away case_away
 if cannot netns || cannot trace; then
 	skip killed "$why"

@@ -122,7 +122,7 @@ check_rows()
 case_row()
 {
 	exec 3>&2 2>stderr
-	trap 'cat stderr >&3' EXIT
+	at_end 'cat stderr >&3'
 	use_machine "$machine"
 	knob_load "$knob" || fail "$knob: $WHY"
 	row_act

@@ -210,7 +210,7 @@ case_loop()
 	truncate -s 16M backing
 	loop=$(losetup -f --show backing)
 	# shellcheck disable=SC2064 # now, not then
-	trap "losetup -d $loop" EXIT
+	at_end "losetup -d $loop"
 	name=${loop##*/}
 	knob_load read-ahead
 	knob_targets read-ahead "$name"

@@ -312,7 +312,7 @@ case_veth()
 
 	ip netns add "$net"
 	# shellcheck disable=SC2064 # now, not then
-	trap "ip netns del $net" EXIT
+	at_end "ip netns del $net"
 	ip -n "$net" link add v0 type veth peer name v1
 	ip netns exec "$net" bash "$REPO/tests/programs/check_tune_knobs_nic.sh" inside
 }

@@ -408,7 +408,7 @@ case_disk_full()
 	mkdir small
 	mount -t tmpfs -o size=64k,mode=700 none small
 	# shellcheck disable=SC2064 # now
-	trap "umount '$PWD/small'" EXIT
+	at_end "umount '$PWD/small'"
 	cat /dev/zero >small/fill 2>/dev/null || true
 	TUNE=("$BLINKTUNE" --root tree --state small/state)
 	expect_one_error 3 tune apply "$ALL"
@@ -1138,7 +1138,7 @@ check all_profiles case_all_profiles
 if [ -x "$BIN/blinkd" ]; then
 	export BLINK_CLUSTER=$SCRATCH/nodes BLINK_PORT=$((17300 + $$ % 4000))
 	export BIN
-	trap '"$REPO/tests/cluster" down >/dev/null 2>&1; rm -rf "$SCRATCH"' EXIT
+	at_end '"$REPO/tests/cluster" down >/dev/null 2>&1; rm -rf "$SCRATCH"'
 	"$REPO/tests/cluster" up 3 -- --allow "$REPO/tune" \
 		>"$SCRATCH/env" 2>"$SCRATCH/cluster.log"
 	eval "$(cat "$SCRATCH/env")"

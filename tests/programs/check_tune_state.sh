@@ -507,7 +507,7 @@ end_strays()
 stray()
 {
 	make_tree tree
-	trap end_strays EXIT
+	at_end end_strays
 	tune apply c-states=3
 	pid=$(holder_of state)
 	# It takes its name when apply has ended.
@@ -601,7 +601,7 @@ case_holder_of_another_folder()
 	local pid
 
 	make_tree tree
-	trap end_strays EXIT
+	at_end end_strays
 	tune --state first apply c-states=3
 	pid=$(holder_of first)
 	tune --state first status >out

@@ -204,7 +204,7 @@ expect_rare()
 # on_small_disk FOLDER COMMAND...: that folder is a disk of 200 KB
 on_small_disk()
 (
-	trap 'umount "$folder"' EXIT
+	at_end 'umount "$folder"'
 	folder=$1
 	shift
 	mount -t tmpfs -o size=200k none "$folder"
@@ -262,7 +262,7 @@ start_rank()
 	local rank=$1
 	shift
 
-	trap end_ranks EXIT
+	at_end end_ranks
 	"$@" >"said.$rank" 2>"err.$rank" </dev/null &
 	pids[rank]=$!
 }

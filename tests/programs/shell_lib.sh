@@ -45,7 +45,7 @@ shell_cleanup()
 	"$TESTS/cluster" down >/dev/null 2>&1 || true
 	rm -rf "$SCRATCH"
 }
-trap shell_cleanup EXIT
+at_end shell_cleanup
 
 cluster_up()
 {

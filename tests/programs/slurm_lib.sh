@@ -126,7 +126,7 @@ start_slurm()
 # on_machines CASE...: the nodes are at addresses that are not of one machine
 on_machines()
 {
-	trap 'find_hosts_at 127.0.0' EXIT
+	at_end 'find_hosts_at 127.0.0'
 	find_hosts_at 10.99.0
 	"$@"
 }

@@ -56,7 +56,17 @@ readonly REPO BIN BUILD DYN HELPERS QUICK CASES SANITIZED
 SCRATCH=$(mktemp -d /tmp/blinksort-check.XXXXXX)
 STDOUT=$SCRATCH/.stdout STDERR=$SCRATCH/.stderr
 readonly SCRATCH STDOUT STDERR
-trap 'rm -rf "$SCRATCH"' EXIT
+
+# at_end COMMANDS: the last ones of this shell; they replace earlier ones.  Bash
+# would run them also in a child that a signal ends before it has become another
+# program; a test command by [ says nothing there.
+at_end()
+{
+	# shellcheck disable=SC2064 # the number of this shell, now
+	trap "case \$BASHPID in $BASHPID) $1 ;; esac" EXIT
+}
+
+at_end 'rm -rf "$SCRATCH"'
 trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
