@@ -58,8 +58,8 @@ struct host {
 	uint64_t awaited;
 	uint64_t wakes_ns;
 	uint64_t random;
-	/* Of a place's first CPU, written by virtual_calls.c: who has its
-	 * lock, how many wait for it, and when it was last given away. */
+	/* A place's first CPU has these, written by virtual_calls.c: who has
+	 * its lock, how many wait for it, and when it was last given away. */
 	struct host *lock_holder;
 	unsigned lock_waiters;
 	uint64_t lock_free_ns;

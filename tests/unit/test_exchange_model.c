@@ -377,8 +377,8 @@ static void exchange_model__threads(void **state)
 	assert_int_equal(exchange_model_threads(1e30, 0), 1);
 }
 
-/* As simulated ranks take, by several threads, on 100 Gbit/s with packets of
- * 9000 bytes (results/NOTES.md). */
+/* The model is compared with simulated ranks of several threads, on 100 Gbit/s
+ * with packets of 9000 bytes (results/NOTES.md). */
 static void exchange_model__simulated_threads(void **state)
 {
 	static const struct {

@@ -14,8 +14,8 @@
 #include "sort/buckets.h"
 #include "sort/plan.h"
 
-/* Of a hello, and of what ranks conclude from all hellos, each for itself: of
- * two rules that differ, one would blame the other. */
+/* The version covers the hello and what each rank concludes from all hellos for
+ * itself: two ranks that concluded otherwise would blame each other. */
 #define VERSION 14
 
 /* A node's output range that is cut at sampled borders is wrong by half a

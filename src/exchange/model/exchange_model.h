@@ -80,7 +80,7 @@ struct exchange_model {
 	/* Ranks that share one CPU, for sending and receiving; 0: each rank has
 	 * CPUs of its own, and does both at once. */
 	double ranks_per_cpu;
-	/* Of a rank, from 1: if they are several, each of them sends to a part
+	/* A rank has so many threads, from 1: each of several sends to a part
 	 * of the other ranks and receives from these. */
 	unsigned threads;
 };
@@ -95,9 +95,9 @@ void exchange_model_ethernet(struct exchange_model *model,
 			     double link_bits_per_s, unsigned mtu_bytes,
 			     unsigned sending_cpus, unsigned receiving_cpus);
 
-/* As many threads as a rank takes for the exchange, on a link of
- * link_bits_per_s to other machines and with so many CPUs: 1, or one for what
- * each can move. */
+/* Tells how many threads a rank takes for the exchange, on a link of
+ * link_bits_per_s to other machines and with so many CPUs: 1, or one for each
+ * 12.5 Gbit/s, which is what a thread can move. */
 unsigned exchange_model_threads(double link_bits_per_s, unsigned cpus);
 
 /* The link counts so many bytes beside each datagram's payload. */

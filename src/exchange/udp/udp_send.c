@@ -424,7 +424,7 @@ bool udp_send_some(struct udp_mover *mover, uint64_t now_ns)
 	mover->blocked = false;
 	if (!may_send(x) || (!batch->active && !fill_next(mover, now_ns)))
 		return false;
-	/* To fill it, the mover may have told others, and lent the state. */
+	/* The mover may have told others to fill it, and so lent the state. */
 	if (!may_send(x))
 		return false;
 	begin_ns = lane ? trace_begin(lane) : 0;

@@ -179,7 +179,7 @@ struct udp_mover {
 
 	/* Written by udp.c. */
 	bool announces; /* the mover is to tell its peers of the collective */
-	uint32_t announced_epoch; /* it was asked to for that one */
+	uint32_t announced_epoch; /* the last collective that it was to tell */
 
 	/* Written by udp_receive.c. */
 	struct udp_receive_batch receiving;
